@@ -1,7 +1,7 @@
 """Confidence sequences, against exact laws and against what they claim."""
 
-from itertools import product
-from math import comb
+from itertools import permutations, product
+from math import comb, log
 
 import mpmath
 import numpy as np
@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from shortlist.confidence import BetaMixture, NormalMixture, differences, intervals, ratios
-from shortlist.problem import FixedBudget, FixedConfidence, Problem
+from shortlist.confidence import (
+    BetaMixture,
+    NormalMixture,
+    PopulationMixture,
+    differences,
+    intervals,
+    ratios,
+)
+from shortlist.problem import FixedBudget, FixedConfidence, Items, Problem
 from shortlist.reward_models import Binary, Bounded, SubGaussian
 
 GOAL = FixedConfidence(0.1, 0.2)
@@ -52,6 +59,70 @@ def test_intervals_of_three_values_are_missed_at_most_as_often_as_they_say() -> 
         missed |= [not inside[value] for value in rewards]
     chances = np.prod(np.vectorize(law.__getitem__)(paths), axis=1)
     assert 0 < chances[missed].sum() <= 0.25  # each of two arms has half of delta
+
+
+@pytest.mark.parametrize(
+    ("scores", "rewards"),
+    [
+        ((1, 1, 1, 1, 1, 1, 0, 0), Binary()),
+        ((1, 1, 1, 1, 0, 0, 0, 0), Bounded()),
+        ((0.9, 0.8, 0.8, 0.7, 0.1, 1.0, 0.0), Bounded()),
+        ((1, 1, 1, 1, 1, 1, 1, 0.5), Bounded()),
+    ],
+)
+def test_intervals_on_a_test_set_are_missed_at_most_as_often_as_they_say(
+    scores: tuple[float, ...], rewards: Bounded | Binary
+) -> None:
+    """Every order of a few scores, looked at after each of them."""
+    delta = 0.9
+    problem = Problem(2, 1, FixedConfidence(0.1, delta), rewards, items=Items(len(scores)))
+    orders = np.array(sorted(set(permutations(scores))))  # equally likely
+    missed = np.zeros(len(orders), dtype=bool)
+    for pulls in range(1, len(scores) + 1):
+        means = np.round(orders[:, :pulls].mean(axis=1), 12)
+        for mean in np.unique(means):
+            low, high = intervals(problem, np.full(2, pulls), np.full(2, mean))
+            outside = not low[0] - 1e-9 <= np.mean(scores) <= high[0] + 1e-9
+            missed |= (means == mean) & outside
+    assert missed.mean() <= delta / 2  # each of two arms has half of delta
+
+
+@given(st.integers(2, 60), st.data())
+def test_the_evidence_of_draws_without_replacement_has_expectation_one(
+    size: int, data: st.DataObject
+) -> None:
+    ones, pulls = data.draw(st.integers(0, size)), data.draw(st.integers(1, size))
+    successes = np.arange(max(0, pulls - size + ones), min(ones, pulls) + 1.0)
+    counts, sizes = np.full(successes.size, float(pulls)), np.full(successes.size, float(size))
+    chances = [comb(ones, int(s)) * comb(size - ones, pulls - int(s)) for s in successes]
+    wealth = PopulationMixture(counts, successes, sizes, binary=True)._against(
+        np.full(successes.size, ones / size)
+    )
+    possible = float(np.array(chances) @ np.exp(wealth)) / comb(size, pulls)
+    assert possible <= 1 + 1e-9  # less where some sums are impossible, that the mixture bets on
+    free = PopulationMixture(counts, successes, sizes, binary=False)
+    assert (free._against(np.full(successes.size, ones / size)) <= wealth + 1e-9).all()
+
+
+def test_441_of_800_items_leave_a_mean_open_by_less_than_a_tenth() -> None:
+    """What the items not scored leave open would be 0.415 to 0.864."""
+    (low,), (high,) = PopulationMixture(
+        np.array([441.0]), np.array([441 * 0.753]), np.array([800.0]), binary=False
+    ).edges(np.array([log(1 / 0.05)]))
+    assert 0.69 < low < 0.753 < high < 0.81
+
+
+def test_known_scores_move_the_interval_by_their_share() -> None:
+    known = np.full((2, 20), np.nan)
+    known[:, :10] = 1.0
+    goal, pulls, means = FixedConfidence(0.1, 0.2), np.full(2, 6), np.full(2, 0.5)
+    all_unknown = Problem(2, 1, goal, Binary(), items=Items(10))
+    half_known = Problem(2, 1, goal, Binary(), items=Items(20, known))
+    low, high = intervals(all_unknown, pulls, means)
+    found = intervals(half_known, pulls, means)
+    np.testing.assert_allclose(found, ((10 + 10 * low) / 20, (10 + 10 * high) / 20), atol=1e-9)
+    assert (low >= 0.3 - 1e-9).all()
+    assert (high <= 0.7 + 1e-9).all()
 
 
 @given(st.integers(1, 60), st.floats(0.01, 0.99))

@@ -175,7 +175,7 @@ def test_simulate_says_which_share_of_the_cells_was_asked_for() -> None:
     assert (runs.bound <= 0.05 + 1e-9).all()
 
 
-def test_intervals_say_what_items_not_scored_leave_open_and_there_are_no_lifts() -> None:
+def test_intervals_hold_what_items_not_scored_leave_open_and_there_are_no_lifts() -> None:
     scores = matrix(6, 40, 2)
     for epsilon, budget in ((0.05, None), (None, 100)):
         result = shortlist.select(
@@ -183,7 +183,7 @@ def test_intervals_say_what_items_not_scored_leave_open_and_there_are_no_lifts()
         )
         for arm, mean in zip(result.arms, scores.mean(1), strict=True):
             assert arm.low - 1e-9 <= mean <= arm.high + 1e-9
-            assert arm.high - arm.low == pytest.approx((40 - arm.pulls) / 40)
+            assert arm.high - arm.low <= (40 - arm.pulls) / 40 + 1e-9
         with pytest.raises(InvalidInput, match="but these are scores on items"):
             result.lift(0)
 

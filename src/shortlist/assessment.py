@@ -31,7 +31,7 @@ from shortlist.reading.scores import named_scores
 from shortlist.result import ArmResult, GroupResult
 from shortlist.result.groups import groups_of, table_of
 from shortlist.result.plots import frame_of_rows
-from shortlist.result.result import CHOSEN_SHOWN, HEADER, arm_cells
+from shortlist.result.result import CHOSEN_SHOWN, HEADER, arm_cells, by_tier, plain_tiers
 from shortlist.reward_models import (
     Binary,
     Bounded,
@@ -41,13 +41,13 @@ from shortlist.reward_models import (
     check_spread,
     model_of,
 )
+from shortlist.search import Tiers
 from shortlist.validation import check_choice, flag, number, seeded, shown, table, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TIERS = ("in", "out", "tied")
 NAMED = 10  # arms of a tier that are named
 
 
@@ -146,10 +146,7 @@ class Assessment(Tabular):
             "top": [plain_label(label) for label in self.top],
             "regret_bound": plain(self.regret_bound),
             "confidence": self.confidence,
-            "tiers": {
-                name: [plain_label(label) for label in labels]
-                for name, labels in self.tiers.items()
-            },
+            "tiers": plain_tiers(self.tiers),
             "fixed": self.fixed,
             "minimize": self.minimize,
             "pulls": self.pulls,
@@ -429,12 +426,11 @@ def _of_matrix(
     low, high = (end * model.scale + model.shift for end in (low, high))
     sums = np.where(np.isnan(unit), 0.0, unit * model.scale + model.shift).sum(axis=1)
     arms = tuple(_arms(labels, counts, sums, low, high, chosen.tolist()))
-    tier = np.where(inside & chosen, "in", np.where(outside & ~chosen, "out", "tied")).tolist()
     return Assessment(
         top=tuple(labels[arm] for arm in ranked[:k].tolist()),
         regret_bound=found.regret(chosen) * model.scale,
         confidence=confidence_of(delta),
-        tiers=_by_tier(labels, tier),
+        tiers=by_tier(labels, Tiers(inside & chosen, outside & ~chosen)),
         fixed=True,
         pulls=int(counts.sum()),
         arms=arms,
@@ -443,13 +439,6 @@ def _of_matrix(
         items=unit.shape[1],
         separates_at=found.separates_at(),
     )
-
-
-def _by_tier(labels: tuple[OwnLabel, ...], tier: list[str]) -> dict[str, tuple[OwnLabel, ...]]:
-    return {
-        name: tuple(label for label, own in zip(labels, tier, strict=True) if own == name)
-        for name in TIERS
-    }
 
 
 def _check_number(source: str, size: int) -> None:
@@ -514,12 +503,11 @@ def _assessment(
     arms = tuple(_arms(labels, counts.pulls, counts.sums, low, high, found.chosen.tolist()))
     sign = 1 if minimize else -1
     top = sorted((arm for arm in arms if arm.chosen), key=lambda arm: sign * (arm.mean or 0.0))
-    tier = np.where(found.inside, "in", np.where(found.outside, "out", "tied")).tolist()
     return Assessment(
         top=tuple(arm.label for arm in top),
         regret_bound=found.regret_bound * model.scale,
         confidence=confidence_of(delta),
-        tiers=_by_tier(labels, tier),
+        tiers=by_tier(labels, Tiers(found.inside, found.outside)),
         fixed=evidence.fixed,
         pulls=int(counts.pulls.sum()),
         arms=arms,

@@ -6,6 +6,7 @@ ever exceeds ln(1/alpha) at the true mean with probability at most alpha. The in
 values where it does not. It depends on the number of pulls of the arm and on the mean reward only.
 
     rewards in [0, 1]   a Beta(1/2, 1/2) mixture of Bernoulli ratios, Krichevsky and Trofimov 1981
+    scores of a test    the same against draws without replacement: docs/items.md, "Intervals"
     sub-Gaussian        a normal mixture, Robbins 1970
 
 The factor (p/theta)^x ((1-p)/(1-theta))^(1-x) of a Bernoulli ratio is convex in x, so on [0, 1] it
@@ -18,12 +19,13 @@ are. So rewards of an arm are counted in the order of its pulls, up to the first
 confidence sequence holds at every length of that order at once, thus also at a length that depends
 on the rewards: docs/late.md, "Interim results"."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import betaln, lambertw, xlog1py, xlogy
+from scipy.special import betaln, gammaln, lambertw, xlog1py, xlogy
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 from shortlist.constraints import MatroidConstraint, best_set
@@ -82,9 +84,7 @@ class BetaMixture:
 
     @property
     def _centres(self) -> FloatArray:
-        centres = np.full(self.sums.shape, 0.5)
-        np.divide(self.sums, self.pulls, out=centres, where=self.pulls > 0)
-        return centres
+        return _means_of(self.sums, self.pulls)
 
     def _like(self, level: FloatArray) -> "BetaMixture":
         """The same with an axis for every one that `level` has more."""
@@ -92,19 +92,91 @@ class BetaMixture:
         return BetaMixture(self.pulls.reshape(shape), self.sums.reshape(shape))
 
     def _outermost(self, outside: FloatArray, inside: FloatArray, level: FloatArray) -> FloatArray:
-        """Where the evidence comes down to `level` on the way, on the side that exceeds it."""
-        whole = self._against(outside) <= level
-        outer, inner = outside, inside
-        for _ in range(HALVINGS):
-            middle = (outer + inner) / 2
-            within = self._against(middle) <= level
-            outer, inner = np.where(within, outer, middle), np.where(within, middle, inner)
-        return np.where(whole, outside, outer)
+        return _outermost(self._against, outside, inside, level)
 
     def _against(self, theta: FloatArray) -> FloatArray:
         failures = self.pulls - self.sums
-        mixture = betaln(self.sums + JEFFREYS, failures + JEFFREYS) - betaln(JEFFREYS, JEFFREYS)
+        mixture = _log_mixture(self.sums, failures)
         return mixture - xlogy(self.sums, theta) - xlog1py(failures, -theta)
+
+
+def _means_of(sums: FloatArray, pulls: FloatArray) -> FloatArray:
+    """The mean rewards, 1/2 where nothing was pulled."""
+    means = np.full(sums.shape, 0.5)
+    np.divide(sums, pulls, out=means, where=pulls > 0)
+    return means
+
+
+def _log_mixture(successes: FloatArray, failures: FloatArray) -> FloatArray:
+    """Ln B(S + 1/2, N - S + 1/2) / B(1/2, 1/2)."""
+    mixed: FloatArray = betaln(successes + JEFFREYS, failures + JEFFREYS)
+    return mixed - betaln(JEFFREYS, JEFFREYS)
+
+
+def _outermost(
+    against: Callable[[FloatArray], FloatArray],
+    outside: FloatArray,
+    inside: FloatArray,
+    level: FloatArray,
+) -> FloatArray:
+    """Where the evidence comes down to `level` on the way, on the side that exceeds it."""
+    whole = against(outside) <= level
+    outer, inner = outside, inside
+    for _ in range(HALVINGS):
+        middle = (outer + inner) / 2
+        within = against(middle) <= level
+        outer, inner = np.where(within, outer, middle), np.where(within, middle, inner)
+    return np.where(whole, outside, outer)
+
+
+@dataclass(frozen=True)
+class PopulationMixture:
+    """The evidence about the mean of a population that is drawn from without replacement.
+
+    The same mixture as above, against the product of the chances that the draws had: with A the sum
+    over all M scores, the next score has mean (A - S) / (M - N). Scores between 0 and 1 have a
+    product that is a little larger, as `_log_product` says. docs/items.md has the proof."""
+
+    pulls: FloatArray  # (n,) N
+    sums: FloatArray  # (n,) S, from 0 to N
+    sizes: FloatArray  # (n,) M, at least N
+    binary: bool  # whether all scores are 0 or 1
+
+    def edges(self, level: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The ends of where the evidence is at most `level`, (n,) each, rounded outward."""
+        sizes = np.maximum(self.sizes, 1)
+        least, most = self.sums / sizes, (sizes - self._failures) / sizes
+        inside = np.clip(_means_of(self.sums, self.pulls), least, most)
+        ends = (_outermost(self._against, end, inside, level) for end in (least, most))
+        low, high = ends
+        return low, high
+
+    @property
+    def _failures(self) -> FloatArray:
+        return self.pulls - self.sums
+
+    def _against(self, theta: FloatArray) -> FloatArray:
+        sizes = np.maximum(self.sizes, 1)
+        chances = self._log_product(sizes * theta, self.sums)
+        chances = chances + self._log_product(sizes * (1 - theta), self._failures)
+        draws = gammaln(sizes + 1) - gammaln(sizes - self.pulls + 1)
+        return _log_mixture(self.sums, self._failures) - chances + draws
+
+    def _log_product(self, total: FloatArray, taken: FloatArray) -> FloatArray:
+        """At least the sum of x ln(A - S), over the scores x taken one by one from the total A.
+
+        Exactly ln A (A - 1) ... if every x is 1. Else S is more than its value after the score
+        less 1, so an integral that begins at -1 is larger."""
+        left = np.maximum(total - taken, 0.0) + 1
+        if self.binary:
+            return np.asarray(gammaln(left + taken) - gammaln(left), dtype=np.float64)
+        return np.asarray(_integral(left + taken) - _integral(left), dtype=np.float64)
+
+
+def _integral(end: FloatArray) -> FloatArray:
+    """Of ln."""
+    result: FloatArray = xlogy(end, end) - end
+    return result
 
 
 @dataclass(frozen=True)
@@ -137,11 +209,11 @@ def intervals(
 
     With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n.
     Undeclared rewards are treated as rewards in [0, 1]; if one is not, intervals are infinite, as
-    they are where the variance is unknown. On a
-    test set intervals hold for sure: they show how much the items that were not scored leave open.
-    Scores known before count as scored, so an arm known on all items has its exact mean."""
+    they are where the variance is unknown. On a test set the mean is that over all items, which are
+    drawn without replacement. Scores known before count as scored, so an arm known on all items has
+    its exact mean."""
     if problem.items is not None:
-        return _left_open(problem, problem.items, pulls, means)
+        return _over_items(problem, problem.items, pulls, means)
     if isinstance(problem.rewards, Unranged) or not problem.rewards.knows_spread:
         return np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
     level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
@@ -149,12 +221,32 @@ def intervals(
     return _user_scale(problem, low), _user_scale(problem, high)
 
 
+def _over_items(
+    problem: Problem, items: Items, pulls: IntArray, means: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Intervals for means over all items: those of the items not known before, and what is known.
+
+    The pulls of an arm are draws without replacement from the items not known before."""
+    rewards = problem.rewards
+    known = items.known_scores(problem.n_arms)
+    rest = (items.size - known.counts).astype(np.float64)
+    unit = (np.nan_to_num(means, nan=rewards.shift) - rewards.shift) / rewards.scale
+    counts = pulls.astype(np.float64)
+    sums = counts * np.clip(unit, 0.0, 1.0)
+    level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
+    ends = PopulationMixture(counts, sums, rest, rewards.is_binary).edges(level)
+    low, high = ((known.sums + rest * _user_scale(problem, end)) / items.size for end in ends)
+    certain_low, certain_high = _left_open(problem, items, pulls, means)
+    complete = counts == rest
+    low = np.where(complete, certain_low, np.maximum(low, certain_low))
+    high = np.where(complete, certain_high, np.minimum(high, certain_high))
+    return low, high
+
+
 def _left_open(
     problem: Problem, items: Items, pulls: IntArray, means: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Means over all items if those not scored are as bad, or as good, as scores can be.
-
-    Draws without replacement are no independent rewards, so the mixtures prove nothing of them."""
+    """Means over all items if those not scored are as bad, or as good, as scores can be."""
     least, most = problem.rewards.support
     known = items.known_scores(problem.n_arms)
     seen = known.sums + np.where(pulls > 0, pulls * means, 0.0)
@@ -194,6 +286,16 @@ def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
     must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")
     inside, outside = may_be_above < k, must_be_above >= k
     return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())
+
+
+def separations(low: FloatArray, high: FloatArray) -> tuple[int, ...]:
+    """Every k at which the k best means are above all others, wherever they lie in the intervals.
+
+    These hold together, so all k do."""
+    inward = np.sort(low)[::-1][:-1]  # the k-th largest lower end, for k = 1 ... n - 1
+    outward = np.sort(high)[::-1][1:]  # the (k + 1)-th largest upper end
+    # k arms have lower ends above the upper ends of the n - k others
+    return tuple((np.flatnonzero(inward > outward) + 1).tolist())
 
 
 MOST_PLACED = 300  # arms under a constraint whose places are found one by one

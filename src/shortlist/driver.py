@@ -168,7 +168,7 @@ def to_user_scale(answer: Answer, problem: Problem) -> Answer:
     bound = answer.regret_bound
     bound = None if bound is None else bound * problem.rewards.scale
     sure = None if answer.confidence is None else min(answer.confidence, SUREST)
-    return Answer(answer.top, bound, sure, answer.evidence)
+    return Answer(answer.top, bound, sure, answer.evidence, answer.tiers)
 
 
 def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:

@@ -11,11 +11,11 @@ of batches, and when a search asks is up to it, never to its driver. `Dialogue` 
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,15 @@ def rewards_of(
     return Rewards(sums, squares, each, retired=retired)
 
 
+class Tiers(NamedTuple):
+    """Arms that are proved to be in a set of the k best means, and arms that are proved not to be.
+
+    Both are (n,) masks; they hold together with the bound of their answer, at its confidence."""
+
+    inside: BoolArray
+    outside: BoolArray
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The chosen arms and the bound on their regret.
@@ -111,6 +120,7 @@ class Answer:
         regret_bound: Bound on the regret on the unit scale. Default None: no guarantee.
         confidence: Probability with which the bound holds. Default None: no guarantee.
         evidence: Quantities that the bound rests on, by name. Default: empty.
+        tiers: Arms that are proved to be in or out. Default None: nothing is proved of single arms.
 
     Example:
         >>> import numpy as np, shortlist
@@ -122,6 +132,7 @@ class Answer:
     regret_bound: float | None = None
     confidence: float | None = None
     evidence: Mapping[str, object] = field(default_factory=dict)
+    tiers: Tiers | None = None
 
 
 Search = Generator[Pulls, Rewards, Answer]

@@ -6,6 +6,7 @@ an arm that was never pulled, the end of an interval without one."""
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 
@@ -164,7 +165,12 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         items=data["items"],
         leads=_leads(data.get("leads")),
         shared_seeds=data.get("seeds") == "shared",
+        tiers=_tiers(data.get("tiers")),
     )
+
+
+def _tiers(data: Json | None) -> dict[str, tuple[Any, ...]] | None:
+    return None if data is None else {name: tuple(labels) for name, labels in data.items()}
 
 
 def _leads(data: Json | None) -> BlockLeads | None:

@@ -29,7 +29,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.exchange import LogSwaps, log_swaps, log_swaps_of
 from shortlist.problem import Problem
 from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
-from shortlist.search import Answer, Pulls, Rewards, Search, advance
+from shortlist.search import Answer, Pulls, Rewards, Search, Tiers, advance
 
 UNREACHABLE = 2**61  # pulls of an arm that no run can make: they are refused before
 FAR_BEYOND = 4  # times the fixed design that an arm is pulled where others are at their limits
@@ -51,15 +51,41 @@ def share_after(delta: float, looks: int) -> float:
 
 
 def answered(
-    problem: Problem, top: IntArray, bound: float, evidence: Mapping[str, object]
+    problem: Problem,
+    top: IntArray,
+    bound: float,
+    evidence: Mapping[str, object],
+    before: BoolArray | None = None,
 ) -> Answer:
-    """The answer with a bound on K R_T; without any bound if it is infinite."""
+    """The answer with a bound on K R_T; without any bound if it is infinite.
+
+    `before` [i, j] says, on the same event as the bound, that j is not in B without i."""
     if not math.isfinite(bound):
         return Answer(top, evidence=evidence)
     regret = bound / problem.k
     if bound <= problem.k * problem.epsilon:  # dividing may have rounded up
         regret = min(regret, problem.epsilon)
-    return Answer(top, regret, 1 - problem.delta, evidence)
+    tiers = None
+    if before is not None and problem.constraint is None:
+        tiers = agreeing(tiers_of(before, problem.k), top)
+    return Answer(top, regret, 1 - problem.delta, evidence, tiers)
+
+
+def tiers_of(before: BoolArray, k: int) -> Tiers:
+    """Which arms are surely in B, a set of the k best means, and which are surely not.
+
+    Where `before` [i, j], j is not in B without i. So an arm with k arms of this kind above it is
+    not in B, and one with n - k below it is."""
+    apart = before & ~np.eye(len(before), dtype=np.bool_)
+    inside: BoolArray = apart.sum(axis=1) >= len(before) - k
+    outside: BoolArray = apart.sum(axis=0) >= k
+    return Tiers(inside, outside)
+
+
+def agreeing(tiers: Tiers, top: IntArray) -> Tiers:
+    """The same without what contradicts the choice, which can be if delta is near 1."""
+    chosen = np.isin(np.arange(tiers.inside.size), top)
+    return Tiers(tiers.inside & chosen, tiers.outside & ~chosen)
 
 
 def boundary_evidence(boundary: FloatArray | float, surplus: float) -> dict[str, object]:
@@ -121,7 +147,7 @@ def among(arms: IntArray, search: Search) -> Search:
     while isinstance(turn, Pulls):
         reply = yield replace(turn, arms=arms[turn.arms])
         turn = advance(search, _renumbered(reply, arms))
-    return replace(turn, top=arms[turn.top])
+    return replace(turn, top=arms[turn.top], tiers=None)
 
 
 def _renumbered(reply: Rewards, arms: IntArray) -> Rewards:

@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.confidence import estimates, places
+from shortlist.confidence import estimates, places, separations
 from shortlist.constraints import Constraint, Quotas
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
@@ -39,7 +39,7 @@ from shortlist.result.groups import GroupResult, groups_of, table_of
 from shortlist.result.lift import BlockLeads, Lift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread
-from shortlist.search import Answer
+from shortlist.search import Answer, Tiers
 from shortlist.validation import shown
 
 
@@ -127,6 +127,11 @@ class Result(Tabular, Generic[LabelT]):
     groups: tuple[GroupResult, ...] = field(default=(), repr=False)
     #: the sets that may be chosen; None: all sets of k arms
     constraint: Constraint | None = field(default=None, repr=False, compare=False)
+    #: "in": among the k best; "out": not among them; "tied": not known. They hold together with
+    #: `regret_bound` at `confidence`. None where nothing is proved of single arms: without a
+    #: guarantee, by the certificates split, plans, linear and drift, under a constraint, if arms
+    #: were retired, and in partial results
+    tiers: Mapping[str, tuple[LabelT, ...]] | None = field(default=None, repr=False, hash=False)
     #: the evaluated cells of a test set, with cost, seconds and info; None without items
     cells: EvaluatedCells | None = field(default=None, repr=False, compare=False)
 
@@ -175,7 +180,18 @@ class Result(Tabular, Generic[LabelT]):
             groups=_groups(outcome, problem),
             constraint=problem.constraint,
             shared_seeds=problem.shared_seeds,
+            tiers=None if retired or answer.tiers is None else by_tier(labels, answer.tiers),
         )
+
+    @property
+    def separates_at(self) -> tuple[int, ...]:
+        """Every K at which the K best arms are above all others, by the intervals of `arms`.
+
+        With probability 1 - delta all of these are right. It is a statement of its own, next to
+        that of `regret_bound` and `tiers`."""
+        arms = [arm for arm in self.arms if not arm.retired]
+        low, high = (np.array([getattr(arm, end) for arm in arms]) for end in ("low", "high"))
+        return separations(-high, -low) if self.minimize else separations(low, high)
 
     @property
     def verdict(self) -> str:
@@ -481,6 +497,8 @@ class Result(Tabular, Generic[LabelT]):
             "verdict": self.verdict,
             "warnings": list(self.warnings),
             "notes": list(self.notes),
+            "tiers": plain_tiers(self.tiers),
+            "separates_at": list(self.separates_at),
             "pulls": self.pulls,
             "spent": self.spent,
             "seconds": self.seconds,
@@ -518,6 +536,25 @@ class Result(Tabular, Generic[LabelT]):
     def _cost(self) -> str:
         """The total cost as text; empty if each pull cost 1."""
         return "" if self.spent == self.pulls else f" that cost {amount_text(self.spent)}"
+
+
+TIERS = ("in", "out", "tied")
+
+
+def by_tier(labels: Sequence[LabelT], tiers: Tiers) -> dict[str, tuple[LabelT, ...]]:
+    """The labels of every tier, in the order of the arms."""
+    own = np.where(tiers.inside, "in", np.where(tiers.outside, "out", "tied")).tolist()
+    return {
+        name: tuple(label for label, tier in zip(labels, own, strict=True) if tier == name)
+        for name in TIERS
+    }
+
+
+def plain_tiers(tiers: Mapping[str, Sequence[Any]] | None) -> dict[str, list[object]] | None:
+    """Tiers as JSON types."""
+    if tiers is None:
+        return None
+    return {name: [plain_label(label) for label in labels] for name, labels in tiers.items()}
 
 
 def _groups(outcome: Outcome, problem: Problem) -> tuple[GroupResult, ...]:

@@ -10,6 +10,7 @@ from scipy.stats import binom, multinomial, ncx2
 
 from shortlist import Binary, Bounded, SubGaussian
 from shortlist.arrays import FloatArray
+from shortlist.certificates.frame import tiers_of
 from shortlist.certificates.past.bound import (
     Evidence,
     Totals,
@@ -24,7 +25,7 @@ from shortlist.certificates.past.bound import (
     square_thresholds,
     tilted_reach,
 )
-from shortlist.certificates.past.tiers import bound_past, tiers
+from shortlist.certificates.past.tiers import bound_past
 from shortlist.reward_models import RewardModel
 
 SCORES = np.array([0.0, 0.3, 1.0])
@@ -171,7 +172,7 @@ def test_an_arm_is_in_or_out_by_the_number_of_arms_that_it_surely_beats_or_is_be
     pairs[0, 1:] = -0.1  # arm 0 beats all others
     pairs[1:3, 3] = -0.1  # arms 1 and 2 beat arm 3
     for k, surely_in, surely_out in ((1, [0], [1, 2, 3]), (2, [0], [3]), (3, [0, 1, 2], [3])):
-        inside, outside = tiers(pairs, k)
+        inside, outside = tiers_of(pairs < 0, k)
         assert np.flatnonzero(inside).tolist() == surely_in
         assert np.flatnonzero(outside).tolist() == surely_out
 

@@ -221,4 +221,5 @@ def _answer(race: DifferencesRace, top: IntArray, bound: float, proof: str) -> A
     }
     if race.problem.shared_seeds:
         evidence["correlation"] = race.course.correlation
-    return answered(race.problem, top, bound * race.problem.epsilon, evidence)
+    before = race.sums.bounds < -race.blur
+    return answered(race.problem, top, bound * race.problem.epsilon, evidence, before)

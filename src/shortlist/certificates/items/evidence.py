@@ -112,6 +112,11 @@ class PairedEvidence:
         """How much better each arm outside can be than one inside: (inside, outside)."""
         return np.minimum(self.proved.bounds[np.ix_(top, outside)], cells.certain(top, outside))
 
+    def before(self, cells: ScoredCells) -> BoolArray:
+        """[i, j]: j is not among the best without i, by bets or for certain."""
+        every_arm = np.arange(self.out.size)
+        return (self.proved.bounds <= 0) | (cells.certain(every_arm, every_arm) < -EXACT)
+
     def refined(
         self, cells: ScoredCells, top: IntArray, outside: IntArray, bounds: FloatArray
     ) -> FloatArray:
@@ -194,6 +199,10 @@ class SingleEvidence:
         self.looked[1, arms] = cells.reached[arms]
         self.out[outside] |= self.most[outside] < self.least[top].min()
         return self.most[outside][None, :] - self.least[top][:, None]
+
+    def before(self, _: ScoredCells) -> BoolArray:
+        """[i, j]: j is not among the best without i, by the bounds that were computed."""
+        return np.asarray(self.most[None, :] < self.least[:, None] - EXACT)
 
     def _worth_a_look(self, cells: ScoredCells, side: int, arms: IntArray) -> BoolArray:
         """Whether enough items are new since the last look: a bound takes as long to compute as

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.frame import tiers_of
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.bound import EXACT, BettingUpperBound, largest_matching
+from shortlist.search import Tiers
 
 MOST_PAIRED = 60  # arms up to which all differences are bounded
 
@@ -26,14 +28,9 @@ class MatrixBounds:
     high: FloatArray  # (arms,)
     above: FloatArray  # [i, j]: how much the mean of j is above that of i at most
 
-    def tiers(self, k: int) -> tuple[BoolArray, BoolArray]:
-        """Which arms are surely among the k best, and which are surely not.
-
-        An arm is in if n - k others are surely below it, and out if k others are surely above."""
-        below = self.above < -EXACT  # [i, j]: the mean of j is below that of i
-        np.fill_diagonal(below, False)
-        inside = below.sum(axis=1) >= self.means.size - k
-        return inside, below.sum(axis=0) >= k
+    def tiers(self, k: int) -> Tiers:
+        """Which arms are surely among the k best, and which are surely not."""
+        return tiers_of(self.above < -EXACT, k)
 
     def separates_at(self) -> tuple[int, ...]:
         """Every k at which the k best arms are surely above all others."""

@@ -5,11 +5,12 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import Budget
 from shortlist.certificates.exchange import ExchangeGraph
-from shortlist.certificates.frame import Retired
+from shortlist.certificates.frame import Retired, agreeing, tiers_of
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.bound import ScoredCells
 from shortlist.certificates.items.evidence import PairedEvidence, SingleEvidence
 from shortlist.problem import Problem
+from shortlist.search import Tiers
 
 
 def evidence_for(problem: Problem, cells: ScoredCells) -> PairedEvidence | SingleEvidence:
@@ -154,6 +155,17 @@ class ItemsRace:
             return bounds
         refined = self.evidence.refined(self.cells, self.top, self.outside, self.bounds)
         return self.feasible(refined, self.outside)
+
+    def tiers(self) -> Tiers | None:
+        """Arms surely among the best and surely not, on the event that the bounds rest on.
+
+        None under a constraint or if an arm has retired: the masks are about all arms."""
+        if self.graph is not None or self.arms.size < self.asked.n_arms:
+            return None
+        inside, outside = tiers_of(self.evidence.before(self.cells), self.problem.k)
+        outside |= self.evidence.out
+        found = Tiers(outside, inside) if self.mirrored else Tiers(inside, outside)
+        return agreeing(found, self.chosen)
 
     def regret(self, bound: float) -> float:
         """A bound on the total loss of the choice as one on its regret.

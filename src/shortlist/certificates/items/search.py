@@ -175,4 +175,4 @@ def _answer(race: ItemsRace, bound: float) -> Answer:
         "items": reached.tolist(),
         "out": int(race.evidence.out.sum()),
     }
-    return Answer(race.chosen, race.regret(bound), 1 - asked.delta, evidence)
+    return Answer(race.chosen, race.regret(bound), 1 - asked.delta, evidence, race.tiers())

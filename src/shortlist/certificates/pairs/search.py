@@ -265,7 +265,8 @@ class PairsRace(SwapBounds):
             "fallback design": by_fallback,
             "pulls per arm at most": int(self.fallback.caps.max()),
         }
-        return answered(self.problem, np.flatnonzero(self.top), bound, evidence)
+        before = self.gaps.T < 0  # [b, j]
+        return answered(self.problem, np.flatnonzero(self.top), bound, evidence, before)
 
     def progress(self, round_: int, bound: float) -> Progress:
         """For display."""

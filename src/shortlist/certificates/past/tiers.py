@@ -11,6 +11,7 @@ import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 from shortlist.certificates.exchange import family_swaps, largest_swaps
+from shortlist.certificates.frame import tiers_of
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.past.bound import (
     Evidence,
@@ -59,7 +60,7 @@ def bound_past(
         chosen = best_feasible(totals, k, family)
         return PastBounds(chosen, *_feasible(pairs, charged, chosen, family, evidences), low, high)
     chosen = best_means(totals, k)
-    inside, outside = tiers(pairs, k)
+    inside, outside = tiers_of(pairs < 0, k)
     inside &= chosen  # where delta is near 1, evidence may speak against the better mean
     outside &= ~chosen
     lost = _largest_loss(pairs, charged, chosen & ~inside, ~chosen & ~outside)
@@ -207,17 +208,6 @@ def pair_bounds(charged: SwapCharges) -> FloatArray:
         np.minimum(bounds, (down[:, :, None] + up[:, None, :]).min(axis=0), out=bounds)
     result: FloatArray = bounds + ROUNDED * (1 + np.abs(bounds))
     return result
-
-
-def tiers(pairs: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
-    """Which arms are surely in S, and which are surely not.
-
-    Where the bound of j over i is below 0, j is not in S without i. So an arm with k arms of this
-    kind above it is not in S, and one with n - k below it is."""
-    before = pairs < 0  # [i, j]
-    np.fill_diagonal(before, False)
-    inside, outside = before.sum(axis=1) >= len(pairs) - k, before.sum(axis=0) >= k
-    return inside, outside
 
 
 def _largest_loss(
