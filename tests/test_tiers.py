@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binomtest
-from tests.attack.attack_scale import number_of_runs
 
 import shortlist
 from shortlist.certificates.frame import tiers_of
