@@ -2,10 +2,14 @@
 
 The order depends on the seed, and where scores are known on a digest of which ones are. Pull t of
 an arm is its score on the t-th item of its order that was not known before. So a batch is still a
-number of pulls per arm, and tickets, seeds and replay are the same as without items."""
+number of pulls per arm, and tickets, seeds and replay are the same as without items.
+
+With `repeats` the order is one of item and repetition: cell c is repetition c mod R of item c / R.
+Cells of a cluster are next to each other, and clusters are in random order."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from numbers import Integral
 from typing import Any
@@ -37,25 +41,37 @@ class Cells:
         seed: int,
         scores: npt.ArrayLike | None = None,
         order: str = "shared",
+        drawn: "Drawn | None" = None,
     ) -> None:
         self.labels = item_labels(items)
-        check_cells(n_arms, len(self.labels))
-        self.known = known_scores(scores, n_arms, len(self.labels), rewards)
+        self.drawn = Drawn() if drawn is None else drawn
+        self.drawn.check(len(self.labels), order)
+        self.repeats = self.drawn.repeats
+        n_cells = len(self.labels) * self.repeats
+        check_cells(n_arms, n_cells)
+        self.known = known_scores(scores, n_arms, len(self.labels), rewards, self.repeats)
         self.order = checked_order(order)
         if order != "shared" and self.known is not None:
             raise InvalidInput(
                 f"`order` is {order!r} and `scores` are given, but known scores need a shared order"
             )
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=self._key()))
-        self.orders = _orders(order, n_arms, len(self.labels), rng)  # (arms, items)
+        groups = self.drawn.groups(len(self.labels))
+        self.widths: IntArray | None = None  # of groups that are drawn whole, by position
+        if groups is None:
+            self.orders = _orders(order, n_arms, n_cells, rng)  # (arms, cells)
+        else:
+            whole_order, self.widths = _grouped_order(groups, rng)
+            self.orders = np.tile(whole_order, (n_arms, 1))
         self._queues = [self._unknown(arm) for arm in range(n_arms)]
 
     @property
     def problem_items(self) -> Items:
         """The items as a search sees them."""
-        if self.known is None:
-            return Items(len(self.labels))
-        return Items(len(self.labels), np.take_along_axis(self.known, self.orders, axis=1))
+        known, sampled = self.known, self.drawn.sampled
+        if known is not None:
+            known = np.take_along_axis(known, self.orders, axis=1)
+        return Items(len(self.labels) * self.repeats, known, self.widths, sampled)
 
     def to_record(self) -> dict[str, Any]:
         """The cells as JSON; with the seed, they can be made again from it."""
@@ -65,7 +81,7 @@ class Cells:
             rows = self.known.tolist()
             known = [[None if each != each else each for each in row] for row in rows]
         labels = len(self.labels) if numbered else list(self.labels)
-        return {"labels": labels, "order": self.order, "scores": known}
+        return {"labels": labels, "order": self.order, "scores": known, **asdict(self.drawn)}
 
     @classmethod
     def from_record(
@@ -73,7 +89,8 @@ class Cells:
     ) -> "Cells":
         """The cells that `to_record` wrote."""
         labels, scores, order = record["labels"], record["scores"], record["order"]
-        return cls(labels, n_arms, rewards, seed, scores, order)
+        drawn = Drawn(*(record[each.name] for each in fields(Drawn)))
+        return cls(labels, n_arms, rewards, seed, scores, order, drawn)
 
     def same(self, other: "Cells | None") -> bool:
         """Whether others are of the same items, with the same scores known."""
@@ -87,7 +104,11 @@ class Cells:
 
     def item(self, arm: int, draw: int) -> int:
         """The number of the item that this pull of the arm is."""
-        return int(self._queues[arm][draw])
+        return int(self._queues[arm][draw]) // self.repeats
+
+    def repetition(self, arm: int, draw: int) -> int | None:
+        """Which repetition of its item this pull is, from 0; None if there is one of each only."""
+        return None if self.repeats == 1 else int(self._queues[arm][draw]) % self.repeats
 
     def label(self, arm: int, draw: int) -> Any:
         """The item that this pull of the arm is, as it was given."""
@@ -129,23 +150,35 @@ def item_labels(items: ItemsGiven) -> Sequence[Any]:
 
 
 def known_scores(
-    scores: npt.ArrayLike | None, n_arms: int, n_items: int, rewards: RewardModel
+    scores: npt.ArrayLike | None,
+    n_arms: int,
+    n_items: int,
+    rewards: RewardModel,
+    repeats: int = 1,
 ) -> FloatArray | None:
-    """Known scores, NaN or None where there is none: (arms, items)."""
+    """Known scores, NaN or None where there is none: (arms, items * repeats).
+
+    One column per item are scores of its first repetition."""
     if scores is None:
         return None
+    if repeats > 1 and isinstance(scores, np.ndarray) and scores.ndim == 3:
+        scores = scores.reshape(len(scores), -1)  # (arms, items, repeats)
     known = table("scores", scores, "a row per arm, all of the same length")
-    if known.shape != (n_arms, n_items):
+    if repeats > 1 and known.shape == (n_arms, n_items):
+        first, known = known, np.full((n_arms, n_items * repeats), np.nan)
+        known[:, ::repeats] = first
+    if known.shape != (n_arms, n_items * repeats):
+        each = "" if repeats == 1 else f", or for each of {repeats} repetitions of these"
         raise InvalidInput(
             f"`scores` has shape {known.shape}, but must have a row for each of {n_arms} arms and a"
-            f" column for each of {n_items} items"
+            f" column for each of {n_items} items{each}"
         )
     wrong = np.argwhere(~np.isnan(known) & ~np.asarray(rewards.admits(known)))
     if wrong.size:
         arm, item = wrong[0]
         raise InvalidReward(
-            f"the known score of arm {arm} on item {item} is {given_text(known[arm, item])}, but"
-            f" must be {rewards.rule}"
+            f"the known score of arm {arm} on item {item // repeats} is"
+            f" {given_text(known[arm, item])}, but must be {rewards.rule}"
         )
     return known
 
@@ -158,6 +191,86 @@ def _digest(mask: BoolArray) -> tuple[int, ...]:
     content = repr(mask.shape).encode() + np.packbits(mask).tobytes()
     digest = blake2b(content, digest_size=16).digest()
     return tuple(np.frombuffer(digest, dtype="<u4").tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What is drawn from a test set, and what the promise is about.
+
+    `repeats` scores per item; `clusters`, the cluster of every item, each drawn whole; `population`
+    "these" items, or the distribution behind them, "like these"."""
+
+    repeats: int = 1
+    clusters: tuple[Any, ...] | None = None
+    population: str = "these"
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the promise is about the distribution behind the items."""
+        return self.population == "like these"
+
+    @property
+    def plain(self) -> bool:
+        """Whether every item is drawn once and on its own, and the promise is about these."""
+        return self == Drawn()
+
+    def check(self, n_items: int, order: str) -> None:
+        """Refuse what does not go together."""
+        grouped = self.clusters is not None or self.sampled
+        if order != "shared" and grouped:
+            given = "`clusters` are given" if not self.sampled else "`population` is 'like these'"
+            raise InvalidInput(f"`order` is {order!r} and {given}, but that needs a shared order")
+        if self.clusters is None:
+            return
+        if len(self.clusters) != n_items:
+            raise InvalidInput(
+                f"`clusters` has {len(self.clusters)} entries, but must have one for each of"
+                f" {n_items} items"
+            )
+        sizes = Counter(self.clusters)
+        if self.sampled and len(set(sizes.values())) > 1:
+            large, small = max(sizes.values()), min(sizes.values())
+            raise InvalidInput(
+                f"`clusters` have from {small} to {large} items, but with `population` 'like these'"
+                " must have equally many: nothing is proved about clusters of random sizes"
+            )
+
+    def groups(self, n_items: int) -> list[IntArray] | None:
+        """The cells of every group that is drawn whole; None if each cell is drawn on its own.
+
+        Scores of one item depend on each other, so that a sample of items is one of whole items."""
+        if self.clusters is None and not (self.sampled and self.repeats > 1):
+            return None
+        names = range(n_items) if self.clusters is None else self.clusters
+        members: dict[Any, list[int]] = {}
+        for item, name in enumerate(names):
+            cells = range(item * self.repeats, (item + 1) * self.repeats)
+            members.setdefault(name, []).extend(cells)
+        return [np.array(each, dtype=np.int64) for each in members.values()]
+
+
+def checked_clusters(clusters: object) -> tuple[Any, ...] | None:
+    """The cluster of every item, by labels that JSON can hold."""
+    if clusters is None:
+        return None
+    if isinstance(clusters, str | bytes) or not isinstance(clusters, Iterable):
+        raise InvalidInput(
+            f"`clusters` is {shown(clusters)}, but must be a list with the cluster of every item"
+        )
+    names = tuple(collected("clusters", clusters, at_most=MOST_ITEMS))
+    for name in names:
+        if isinstance(name, bool) or not isinstance(name, str | Integral):
+            raise InvalidInput(
+                f"`clusters` names {shown(name)}, but a cluster must be a text or a whole number"
+            )
+    return tuple(name if isinstance(name, str) else int(name) for name in names)
+
+
+def _grouped_order(groups: list[IntArray], rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """The cells of groups in random order, and the sizes of the groups in this order."""
+    turns = [groups[turn] for turn in rng.permutation(len(groups)).tolist()]
+    widths = np.array([each.size for each in turns], dtype=np.int64)
+    return np.concatenate(turns), widths
 
 
 def _orders(order: str, n_arms: int, n_items: int, rng: np.random.Generator) -> IntArray:

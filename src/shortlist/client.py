@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -42,7 +42,16 @@ from shortlist.result.cells import EvaluatedCells
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments, body_of
-from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, documented
+from shortlist.spec import (
+    Certificate,
+    Json,
+    OnFailure,
+    OnLate,
+    Order,
+    Population,
+    Seeds,
+    documented,
+)
 from shortlist.stores.base import MemoryStore
 from shortlist.validation import (
     MOST_WORKERS,
@@ -347,6 +356,9 @@ class Client(Runnable):
         items: ItemsGiven | None = None,
         scores: ScoresGiven | None = None,
         order: Order = "shared",
+        repeats: int = 1,
+        clusters: Sequence[str | int] | None = None,
+        population: Population = "these",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,

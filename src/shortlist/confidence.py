@@ -227,6 +227,8 @@ def _over_items(
     """Intervals for means over all items: those of the items not known before, and what is known.
 
     The pulls of an arm are draws without replacement from the items not known before."""
+    if items.widths is not None or items.sampled:
+        return _of_whole_draws(problem, items, pulls, means)
     rewards = problem.rewards
     known = items.known_scores(problem.n_arms)
     rest = (items.size - known.counts).astype(np.float64)
@@ -241,6 +243,45 @@ def _over_items(
     low = np.where(complete, certain_low, np.maximum(low, certain_low))
     high = np.where(complete, certain_high, np.minimum(high, certain_high))
     return low, high
+
+
+def _of_whole_draws(
+    problem: Problem, items: Items, pulls: IntArray, means: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The same where groups of cells are drawn whole, or items are a sample of a distribution.
+
+    Scores are counted by position, known ones included, up to the first that is missing: the first
+    positions are a random sample of all, and those that are not known need not be. Scores of an
+    incomplete group are not counted; each of them may have been 0 or 1."""
+    rewards = problem.rewards
+    unit = items.unit(rewards.shift, rewards.scale)
+    widths = np.ones(items.size, dtype=np.int64) if items.widths is None else items.widths
+    ends_at = np.cumsum(widths)
+    reached = items.reached(pulls)
+    complete: IntArray = np.searchsorted(ends_at, reached, side="right")
+    covered = np.append(0, ends_at)[complete]  # positions of complete groups: (arms,)
+    drawn = np.where(pulls > 0, pulls * (np.nan_to_num(means) - rewards.shift), 0.0)
+    gained = drawn / rewards.scale
+    known = unit.by_position(problem.n_arms)
+    inside = np.arange(items.size) < covered[:, None]
+    beyond = pulls - (inside & np.isnan(known)).sum(1)  # pulls in an incomplete group
+    gained = gained + np.where(inside, np.nan_to_num(known), 0.0).sum(1)
+    largest = float(widths.max())
+    counts = complete.astype(np.float64)
+    sums = [np.clip(each / largest, 0.0, counts) for each in (gained - beyond, gained)]
+    level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
+    if items.sampled:
+        low, high = BetaMixture(counts, sums[0]), BetaMixture(counts, sums[1])
+        ends = low.edges(level)[0], high.edges(level)[1]
+    else:
+        sizes = np.full(problem.n_arms, float(widths.size))
+        few, many = (PopulationMixture(counts, each, sizes, binary=False) for each in sums)
+        ends = few.edges(level)[0], many.edges(level)[1]
+    found = [_user_scale(problem, np.clip(end / items.fullness, 0.0, 1.0)) for end in ends]
+    if items.sampled:
+        return found[0], found[1]
+    certain_low, certain_high = _left_open(problem, items, pulls, means)
+    return np.maximum(found[0], certain_low), np.minimum(found[1], certain_high)
 
 
 def _left_open(
@@ -271,7 +312,7 @@ def estimates(problem: Problem, pulls: IntArray, sums: FloatArray) -> Estimates:
     low, high = intervals(problem, pulls, drawn)
     if problem.traffic is not None:  # the level moves: nothing is proved about single arms
         low, high = np.full(sums.size, -np.inf), np.full(sums.size, np.inf)
-    if problem.items is not None:
+    if problem.items is not None and not problem.items.sampled:
         exact = high == low  # every cell has its score: as it is, not rounded twice
         low, high = np.where(exact, means, low), np.where(exact, means, high)
     return Estimates(means, low, high)

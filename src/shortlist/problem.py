@@ -67,13 +67,38 @@ class Items:
     """`size` items; every arm is scored on each at most once, and its mean over all counts.
 
     `known` are scores known before, by the position in the order: (arms, size), NaN: unknown. The
-    search uses them when it reaches their position."""
+    search uses them when it reaches their position. `widths` are the numbers of cells that are
+    drawn together, such as the questions of a document, in the order of positions; None: every cell
+    is drawn on its own. `sampled`: the items are a sample, and the promise is about the
+    distribution that they come from."""
 
     size: int
     known: FloatArray | None = None
+    widths: IntArray | None = None
+    sampled: bool = False
 
     def __post_init__(self) -> None:
         plain(self, size=whole("items", self.size, at_least=1))
+
+    @property
+    def draws(self) -> int:
+        """Number of cells or groups of cells that are drawn."""
+        return self.size if self.widths is None else self.widths.size
+
+    @property
+    def fullness(self) -> float:
+        """The mean size of a group as a share of the largest one; 1 if cells are not in groups."""
+        if self.widths is None:
+            return 1.0
+        return self.size / (self.widths.size * int(self.widths.max()))
+
+    def reached(self, pulls: IntArray) -> IntArray:
+        """Positions of every arm before its first cell without a score, after this many pulls."""
+        if self.known is None:
+            return pulls
+        unknown = np.cumsum(np.isnan(self.known), axis=1)  # (arms, size)
+        covered: IntArray = (unknown <= pulls[:, None]).sum(axis=1)
+        return covered
 
     def by_position(self, n_arms: int) -> FloatArray:
         """The known scores, to be filled in: (arms, size)."""
@@ -121,17 +146,17 @@ class Items:
 
     def squared(self) -> "Items":
         """The same items with the squares of the known scores."""
-        return self if self.known is None else Items(self.size, self.known**2)
+        return self if self.known is None else replace(self, known=self.known**2)
 
     def unit(self, shift: float, scale: float) -> "Items":
         """The same items with scores on the unit scale."""
         if self.known is None:
             return self
-        return Items(self.size, (self.known - shift) / scale)
+        return replace(self, known=(self.known - shift) / scale)
 
     def among(self, arms: IntArray) -> "Items":
         """The same items for these arms only."""
-        return self if self.known is None else Items(self.size, self.known[arms])
+        return self if self.known is None else replace(self, known=self.known[arms])
 
     def check(self, n_arms: int) -> None:
         """Refuse known scores that are not of these arms and items."""

@@ -1,7 +1,7 @@
 """The front door: give a function that evaluates an arm, get the k best arms and a bound on the
 regret of that choice."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
-from shortlist.spec import FIELDS, Certificate, Order, Seeds, documented
+from shortlist.spec import FIELDS, Certificate, Order, Population, Seeds, documented
 from shortlist.validation import MOST_WORKERS, shown, whole
 
 
@@ -122,6 +122,9 @@ def select(
     items: ItemsGiven | None = None,
     scores: ScoresGiven | None = None,
     order: Order = "shared",
+    repeats: int = 1,
+    clusters: Sequence[str | int] | None = None,
+    population: Population = "these",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
@@ -173,6 +176,11 @@ def select(
         scores: Scores on the test set that are known: a row per arm and a column per item, NaN
             where unknown; also a CSV or Parquet file or a data frame.
         order: Random order of the items: "shared" by all arms, or "independent" for each.
+        repeats: Scores per item, for evaluations that are random themselves: the mean of an arm is
+            that over all of them. The function is called once for each, with another seed.
+        clusters: Cluster of every item, such as its document. A cluster is drawn whole.
+        population: What the promise is about: the mean over "these" items, or "like these", over
+            the distribution that they are a sample of.
         algorithm: Name of the algorithm, a search function, or "package.module:function". "auto":
             `certified` if `epsilon` is given, else `expected-loss`.
         options: Options of the algorithm, by name.
@@ -251,6 +259,9 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     items: ItemsGiven | None = None,
     scores: ScoresGiven | None = None,
     order: Order = "shared",
+    repeats: int = 1,
+    clusters: Sequence[str | int] | None = None,
+    population: Population = "these",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,

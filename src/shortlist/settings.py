@@ -17,7 +17,14 @@ import msgspec
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find, name_to_keep
 from shortlist.arms import Arm, OwnLabel, arms_of, labels_of, labels_to_keep, position_of
-from shortlist.cells import Cells, ItemsGiven, check_cells, item_labels
+from shortlist.cells import (
+    Cells,
+    Drawn,
+    ItemsGiven,
+    check_cells,
+    checked_clusters,
+    item_labels,
+)
 from shortlist.driver import caution_about
 from shortlist.errors import (
     CannotReplay,
@@ -153,6 +160,7 @@ class Settings:
         told = search.told(values["options"], *(values[name] for name in CUTS))
         asked = _Asked.of(values, goal, told)
         search.check(asked.problem, asked.options)
+        _check_drawn(asked.cells, search)
         if asked.problem.traffic is not None:
             _check_live(values, search)
         caution_about(asked.problem, search, asked.options)
@@ -292,7 +300,7 @@ class _Asked:
     @classmethod
     def of(cls, values: Mapping[str, Any], goal: Goal, told: Mapping[str, Any]) -> "_Asked":
         labels, costs, limits, groups = described_arms(values["arms"])
-        given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
+        given = cells_given(values)
         promised = isinstance(goal, FixedConfidence) or given is not None or _proves(told)
         undeclared = values["rewards"] is None and not promised
         model = Undeclared() if undeclared else declared(values["rewards"])
@@ -418,6 +426,7 @@ def _plain(asked: _Asked, values: Mapping[str, Any]) -> dict[str, Any]:
     """Arms, rewards, items, control and constraint in values that JSON holds."""
     problem, cells, control = asked.problem, asked.cells, asked.control
     record: Mapping[str, Any] = {"labels": None, "scores": None, "order": "shared"}
+    record = {**record, **asdict(Drawn())}
     if cells is not None:
         labels_to_keep(cells.labels, "an item")
         record = cells.to_record()
@@ -430,6 +439,7 @@ def _plain(asked: _Asked, values: Mapping[str, Any]) -> dict[str, Any]:
         "items": _frozen(record["labels"]),
         "scores": _frozen(record["scores"]),
         "order": record["order"],
+        **{each.name: record[each.name] for each in fields(Drawn)},
         "control": kept,
         "features": _features_record(problem.features),
         "drift": problem.traffic is not None,
@@ -455,31 +465,45 @@ class CellsGiven:
 
     items: ItemsGiven
     seed: int
-    scores: ScoresGiven | None = None
-    order: str = "shared"
+    scores: ScoresGiven | None
+    order: str
+    drawn: Drawn
 
     def of(self, labels: Sequence[OwnLabel], rewards: RewardModel) -> Cells:
         """Its cells, if they make sense for these arms."""
         items = item_labels(self.items)
         check_cells(len(labels), len(items))
         known: Any = self.scores
-        by_name = named_scores(known)
+        by_name = named_scores(known, self.drawn.repeats)
         if by_name is not None:
             known = by_name.placed(labels, items)
         listed = len(items) if isinstance(items, range) else items
-        return Cells(listed, len(labels), rewards, self.seed, known, self.order)
+        return Cells(listed, len(labels), rewards, self.seed, known, self.order, self.drawn)
 
 
-def cells_given(
-    items: ItemsGiven | None, seed: int, scores: ScoresGiven | None, order: str
-) -> CellsGiven | None:
-    """The test set that these arguments name, if they name one."""
+def cells_given(values: Mapping[str, Any]) -> CellsGiven | None:
+    """The test set that these settings name, if they name one."""
+    items, scores, order = values["items"], values["scores"], values["order"]
+    clusters = checked_clusters(values["clusters"])
+    drawn = Drawn(values["repeats"], clusters, values["population"])
     if items is not None:
-        return CellsGiven(items, seed, scores, order)
-    if scores is not None or order != "shared":
-        name = "scores" if scores is not None else "order"
-        raise InvalidInput(f"`{name}` is given without `items`, but only goes with them")
+        return CellsGiven(items, values["seed"], scores, order, drawn)
+    for name in ("scores", "order", "repeats", "clusters", "population"):
+        if values[name] is not None and values[name] != FIELDS[name].default:
+            raise InvalidInput(f"`{name}` is given without `items`, but only goes with them")
     return None
+
+
+def _check_drawn(cells: Cells | None, search: Algorithm) -> None:
+    """Refuse clusters, and a promise about the distribution, where nothing is promised."""
+    if cells is None or search.name == "certified":
+        return
+    for name in ("clusters", "population"):
+        if getattr(cells.drawn, name) != FIELDS[name].default:
+            raise InvalidInput(
+                f"`{name}` is given and `algorithm` is {search.name!r}, but only 'certified'"
+                " supports it: give an epsilon"
+            )
 
 
 def checked_control(control: object, labels: Sequence[OwnLabel], problem: Problem) -> OwnLabel:
@@ -540,7 +564,7 @@ def body_of(values: Mapping[str, Any]) -> Json:
     """Checked arguments as JSON holds them; the service resolves the rest."""
     own, costs, limits, groups = described_arms(values["arms"])
     labels, rewards, algorithm = labels_to_keep(own), values["rewards"], values["algorithm"]
-    given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
+    given = cells_given(values)
     cells = None if given is None else given.of(labels, declared(rewards)).to_record()
     return {
         **values,
@@ -552,6 +576,7 @@ def body_of(values: Mapping[str, Any]) -> Json:
         "options": named("options", values["options"]),
         "items": None if cells is None else cells["labels"],
         "scores": None if cells is None else cells["scores"],
+        "clusters": None if cells is None else cells["clusters"],
     }
 
 

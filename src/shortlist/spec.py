@@ -17,6 +17,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
+Population = Literal["these", "like these"]  # that the mean of an arm is over
 Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences", "drift"]
 Seeds = Literal["own", "shared"]  # of pulls: one per pull, or one for a pull of every arm
 OnLate = Literal["wait", "again"] | float
@@ -131,6 +132,32 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     order: Annotated[
         Order, setting("Random order of the items: one for all arms, or one per arm.")
     ] = "shared"
+    repeats: Annotated[
+        Count,
+        setting(
+            "On a test set: scores per item. The mean of an arm is that over all of them.",
+            simulate="`scores` may have a column per item and repetition",
+            forecast="a repetition is one more item",
+        ),
+    ] = 1
+    clusters: Annotated[
+        tuple[LabelRecord, ...] | None,
+        setting(
+            "On a test set: the cluster of every item, such as its document. A cluster is drawn"
+            " whole.",
+            simulate="`scores` may have a column per cluster",
+            forecast="items are simulated one by one",
+        ),
+    ] = None
+    population: Annotated[
+        Population,
+        setting(
+            "What the promise is about: the mean over these items, or over the distribution that"
+            " they are a sample of (like these).",
+            simulate="the truth is that of these scores",
+            forecast="the truth is that of simulated items",
+        ),
+    ] = "these"
     algorithm: Annotated[
         str,
         setting(
@@ -335,7 +362,8 @@ FIELDS_OF: dict[Door, dict[str, Field]] = {
     for door in get_args(Door)
 }
 REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
-LONG = ("items", "scores", "options", "features", "quotas", "constraint")  # too long to be quoted
+# too long to be quoted
+LONG = ("items", "scores", "clusters", "options", "features", "quotas", "constraint")
 # from the experiment that exists, where left open
 TAKEN = ("rewards", "control", "lease", "min_batch", "window")
 OPEN_OPTIONS = ("min_items",)  # the same for options

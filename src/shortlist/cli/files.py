@@ -135,14 +135,30 @@ def with_test_set(settings: dict[str, Any], arms: list[str]) -> dict[str, Any]:
     """The same settings, with items and scores read from their files."""
     from shortlist.reading.scores import read_scores
 
-    items, scores = settings["items"], settings["scores"]
+    items, scores, clusters = settings["items"], settings["scores"], settings["clusters"]
     if items is None:
-        if scores is not None:
-            raise InvalidInput("`scores` is given without --items, but only goes with them")
+        for name in ("scores", "clusters"):
+            if settings[name] is not None:
+                raise InvalidInput(f"`{name}` is given without --items, but only goes with them")
         return settings
     labels = read_items(items)
-    known = None if scores is None else read_scores(scores).placed(arms, labels)
-    return {**settings, "items": labels, "scores": known}
+    repeats = settings["repeats"]
+    known = None if scores is None else read_scores(scores, repeats).placed(arms, labels)
+    groups = None if clusters is None else read_clusters(clusters, labels)
+    return {**settings, "items": labels, "scores": known, "clusters": groups}
+
+
+def read_clusters(path: str, items: Sequence[str]) -> list[str]:
+    """The cluster of every item, from a CSV with columns `item` and `cluster`."""
+    table = read_columns(path)
+    for name in ("item", "cluster"):
+        if name not in table.header:
+            raise InvalidInput(f"{path} has no column `{name}`, but must have `item` and `cluster`")
+    found = {line["item"]: line["cluster"] for line in table.lines()}
+    missing = next((item for item in items if item not in found), None)
+    if missing is not None:
+        raise InvalidInput(f"{path} has no cluster of item {missing!r}, but must have one of each")
+    return [found[item] for item in items]
 
 
 def with_features(

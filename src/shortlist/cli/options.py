@@ -166,6 +166,11 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "metavar": "FILE",
         "help": "Scores that are known, a CSV or Parquet file. They are not evaluated again.",
     },
+    "clusters": {
+        "type": FILE,
+        "metavar": "FILE",
+        "help": "Cluster of every item, drawn whole: a CSV with columns item and cluster.",
+    },
     "algorithm": {"metavar": "NAME", "shell_complete": algorithm_names},
     "options": {
         "multiple": True,
@@ -212,7 +217,7 @@ def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
         about["type"] = Word(name, field.words) if field.words else field.kind
         if not field.required:
             about["default"] = field.default
-    elif name not in ("options", "items", "scores", "quotas"):
+    elif name not in ("options", "items", "scores", "clusters", "quotas"):
         about["default"] = field.default
     about |= {**WRITTEN.get(name, {}), **more}
     about.setdefault("show_default", about.get("default") is not None)

@@ -228,6 +228,8 @@ class Checks:
         self, problem: Problem, labels: Sequence[OwnLabel], *, alpha: float = ALPHA
     ) -> None:
         n_arms, on_items = min(problem.n_arms, MOST_ARMS), problem.items is not None
+        # cells of a group resemble each other: their order is not one of single cells
+        self._grouped = problem.items is not None and problem.items.widths is not None
         self.warnings: tuple[str, ...] = ()  #: one for each claim that was refuted, in that order
         self.notes: tuple[str, ...] = ()  #: less certain ones, once the run is over
         self._n_arms = n_arms
@@ -299,7 +301,8 @@ class Checks:
         if self._only_bits:
             self._only_bits = bool(np.isin(rewards, (0, 1)).all())
         arms, bits = self._bits.of(arms, rewards)
-        self._order.take(arms, bits)
+        if not self._grouped:
+            self._order.take(arms, bits)
         if self._across is not None:
             self._across.take(arms, bits)
 

@@ -71,7 +71,7 @@ from shortlist.result.cells import EvaluatedCell, EvaluatedCells
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
-from shortlist.spec import Certificate, OnFailure, OnLate, Order, Seeds, documented
+from shortlist.spec import Certificate, OnFailure, OnLate, Order, Population, Seeds, documented
 from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, text, whole, words
@@ -131,6 +131,9 @@ class Experiment(Live, Runnable):
         items: ItemsGiven | None = None,
         scores: ScoresGiven | None = None,
         order: Order = "shared",
+        repeats: int = 1,
+        clusters: Sequence[str | int] | None = None,
+        population: Population = "these",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,

@@ -496,7 +496,8 @@ class Replica:
             item = settings.cells.label(arm, int(draws[ticket]))
             figures = (float(ledger.rewards[ticket]), ledger.cost(ticket, arm))
             more = (told.get("seconds"), told.get("info"))
-            cells.append(EvaluatedCell(settings.labels[arm], item, *figures, *more))
+            turn = settings.cells.repetition(arm, int(draws[ticket]))
+            cells.append(EvaluatedCell(settings.labels[arm], item, *figures, *more, turn))
         return cells
 
     def counted(self) -> Counted:
@@ -540,7 +541,8 @@ class Replica:
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         run = algorithm, settings.seed, seconds, self.ledger.retired
         result = Result.of(outcome, settings.labels, problem, *run)
-        result = replace(result, control=settings.control)
+        items = None if settings.cells is None else len(settings.cells.labels)
+        result = replace(result, control=settings.control, items=items)
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
     def _spending(self) -> FloatArray:

@@ -1,10 +1,12 @@
 """Scores of arms on items, from a CSV or Parquet file or a data frame.
 
 A file is a matrix with a row per arm and a column per item, or has a line per cell: arm, item,
-score."""
+score. Where items are scored several times, there may be several lines of an arm and an item: its
+repetitions in their order, or by a column `repetition` from 0."""
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
 
 CELL_COLUMNS = ("arm", "item", "score")
-MORE_COLUMNS = ("cost", "seconds", "info")  # of cells that were exported; they are not read
+# of cells that were exported; only the last is read, where items are scored several times
+MORE_COLUMNS = ("cost", "seconds", "info", "repetition")
 ARM_COLUMNS = ("arm", "__index_level_0__")  # the latter is the index of pandas
 
 
@@ -30,7 +33,8 @@ class ScoreFile:
     path: str
     arms: tuple[str, ...] | None  # None if the file does not name them
     items: tuple[str, ...] | None
-    scores: "FloatArray"  # (arms, items)
+    scores: "FloatArray"  # (arms, items * repeats): repetitions of an item next to each other
+    repeats: int = 1
 
     def placed(self, arms: Iterable[object], items: Iterable[object]) -> "FloatArray":
         """The scores by these arms and items; a file that names them may know fewer."""
@@ -38,8 +42,10 @@ class ScoreFile:
 
         asked = tuple(map(str, arms)), tuple(map(str, items))
         rows = self._places("arm", self.arms, asked[0], self.scores.shape[0])
-        columns = self._places("item", self.items, asked[1], self.scores.shape[1])
-        scores = np.full((len(asked[0]), len(asked[1])), np.nan)
+        several = self.repeats
+        places = self._places("item", self.items, asked[1], self.scores.shape[1] // several)
+        columns = [several * place + turn for place in places for turn in range(several)]
+        scores = np.full((len(asked[0]), several * len(asked[1])), np.nan)
         scores[np.ix_(rows, columns)] = self.scores
         return scores
 
@@ -73,17 +79,17 @@ class ScoreRows:
         return tuple(name.lower() for name in self.header or ())
 
 
-def read_scores(path: str) -> ScoreFile:
+def read_scores(path: str, repeats: int = 1) -> ScoreFile:
     """Read a CSV or a Parquet file: columns `arm,item,score`, or a matrix.
 
     A matrix in a CSV names its items if its first line holds anything but numbers, and any
     matrix names its arms if one of its columns is called `arm`."""
-    return scores_of(_parquet_grid(path) if is_parquet(path) else _csv_grid(path))
+    return scores_of(_parquet_grid(path) if is_parquet(path) else _csv_grid(path), repeats)
 
 
-def scores_of(grid: ScoreRows) -> ScoreFile:
+def scores_of(grid: ScoreRows, repeats: int = 1) -> ScoreFile:
     """The scores in a grid: of cells if it has just these three columns, else a matrix."""
-    return _from_cells(grid) if has_cells(grid.names) else _from_matrix(grid)
+    return _from_cells(grid, repeats) if has_cells(grid.names) else _from_matrix(grid)
 
 
 def has_cells(names: Sequence[str]) -> bool:
@@ -131,12 +137,15 @@ def _from_matrix(grid: ScoreRows) -> ScoreFile:
     return ScoreFile(grid.path, arms, items, np.array(scores, dtype=np.float64))
 
 
-def _from_cells(grid: ScoreRows) -> ScoreFile:
-    """Cells in any order; the same one twice must have the same score."""
+def _from_cells(grid: ScoreRows, repeats: int = 1) -> ScoreFile:
+    """Cells in any order; the same one twice must have the same score.
+
+    With repeats, lines of the same arm and item are its repetitions."""
     import numpy as np
 
     places = [grid.names.index(name) for name in CELL_COLUMNS]
-    cells: dict[tuple[str, str], float] = {}
+    cells: dict[tuple[str, str, int], float] = {}
+    lines: Counter[tuple[str, str]] = Counter()  # so far
     for where, row in grid.rows:
         if len(row) != len(grid.names):
             raise InvalidInput(
@@ -145,18 +154,34 @@ def _from_cells(grid: ScoreRows) -> ScoreFile:
             )
         arm, item, given = (row[place] for place in places)
         score = _score(given, where)
-        before = cells.setdefault((str(arm), str(item)), score)
+        turn = _repetition(grid, row, where, lines[str(arm), str(item)], repeats)
+        lines[str(arm), str(item)] += 1
+        before = cells.setdefault((str(arm), str(item), turn), score)
         if before != score and not (math.isnan(before) and math.isnan(score)):
             raise InvalidInput(
                 f"{where} says that {str(arm)!r} scores {given_text(score)} on item {str(item)!r},"
                 f" but a line before says {given_text(before)}"
             )
-    arms = {arm: place for place, arm in enumerate(dict.fromkeys(arm for arm, _ in cells))}
-    items = {item: place for place, item in enumerate(dict.fromkeys(item for _, item in cells))}
-    scores = np.full((len(arms), len(items)), np.nan)
-    for (arm, item), score in cells.items():
-        scores[arms[arm], items[item]] = score
-    return ScoreFile(grid.path, tuple(arms), tuple(items), scores)
+    arms = {arm: place for place, arm in enumerate(dict.fromkeys(arm for arm, _, _ in cells))}
+    items = {item: place for place, item in enumerate(dict.fromkeys(item for _, item, _ in cells))}
+    scores = np.full((len(arms), repeats * len(items)), np.nan)
+    for (arm, item, turn), score in cells.items():
+        scores[arms[arm], repeats * items[item] + turn] = score
+    return ScoreFile(grid.path, tuple(arms), tuple(items), scores, repeats)
+
+
+def _repetition(grid: ScoreRows, row: Sequence[Any], where: str, before: int, repeats: int) -> int:
+    """Which repetition of its item a line has, from 0: by its column, or by the lines before."""
+    if repeats == 1:
+        return 0
+    turn: float | None = before
+    if "repetition" in grid.names:
+        turn = _number(row[grid.names.index("repetition")])
+    if turn is None or math.isnan(turn) or turn != int(turn) or not 0 <= turn < repeats:
+        said = before + 1 if "repetition" not in grid.names else shown(turn)
+        rule = f"`repeats` is {repeats}: repetitions are numbered from 0 to {repeats - 1}"
+        raise InvalidInput(f"{where} is repetition {said} of its arm and item, but {rule}")
+    return int(turn)
 
 
 def _check_distinct(path: str, kind: str, names: Sequence[str]) -> None:
@@ -190,19 +215,21 @@ def _score(cell: object, where: str) -> float:
     return score
 
 
-def named_scores(scores: object) -> ScoreFile | None:
-    """The scores in a file, or in a data frame with a column `arm`; None for anything else."""
+def named_scores(scores: object, repeats: int = 1) -> ScoreFile | None:
+    """The scores in a file, or in a data frame with a column `arm`; None for anything else.
+
+    A matrix has a column per item: with repeats, the first repetition of each."""
     if isinstance(scores, str | os.PathLike):
         path = os.fspath(scores)
         if not isinstance(path, str) or not encodable(path) or not os.path.isfile(path):
             raise InvalidInput(f"`scores` is {shown(scores)}, but there is no such file")
-        return read_scores(path)
+        return read_scores(path, repeats)
     names = [str(name) for name in getattr(scores, "columns", ())]
     if "arm" not in map(str.lower, names):
         return None
     frame: Any = scores
     columns = {name: [_known(cell) for cell in frame[name]] for name in names}
-    return scores_of(grid_of("`scores`", columns))
+    return scores_of(grid_of("`scores`", columns), repeats)
 
 
 def _known(cell: object) -> object:

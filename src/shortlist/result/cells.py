@@ -22,6 +22,7 @@ class EvaluatedCell(NamedTuple):
     cost: float
     seconds: float | None  # that the call took; None if it came without an info
     info: Any  # None if there is none
+    repetition: int | None = None  # of its item, from 0; None if each item is scored once
 
 
 class EvaluatedCells(Sequence[EvaluatedCell]):
@@ -62,11 +63,21 @@ class EvaluatedCells(Sequence[EvaluatedCell]):
             library: "pandas" or "polars". Default: the first of these that is installed.
 
         Returns:
-            The data frame: arm, item, score, cost, seconds, and info as JSON.
+            The data frame: arm, item, score, cost, seconds, and info as JSON; with `repeats` also
+            the repetition.
 
         Raises:
             InvalidInput: If neither is installed."""
-        return plain_frame([cell._asdict() | {"info": _text(cell)} for cell in self], library)
+        records = [cell._asdict() | {"info": _text(cell)} for cell in self]
+        columns = self._columns
+        return plain_frame([{name: row[name] for name in columns} for row in records], library)
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """The columns of a table; without repetitions if there is one of each only."""
+        if any(cell.repetition is not None for cell in self):
+            return EvaluatedCell._fields
+        return EvaluatedCell._fields[:-1]
 
     def write(self, path: str | Path) -> None:
         """Write the cells to a CSV or Parquet file, which `scores=` takes as it is.
@@ -86,20 +97,22 @@ class EvaluatedCells(Sequence[EvaluatedCell]):
             raise InvalidInput(f"{shown(str(path))} cannot be written: {error}") from error
 
     def _write_csv(self, path: str | Path) -> None:
+        columns = self._columns
         with Path(path).open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
-            table.writerow(EvaluatedCell._fields)
+            table.writerow(columns)
             for cell in self:
                 seconds = "" if cell.seconds is None else repr(cell.seconds)
                 figures = (repr(cell.score), repr(cell.cost), seconds)
-                table.writerow((cell.arm, cell.item, *figures, _text(cell) or ""))
+                row = (cell.arm, cell.item, *figures, _text(cell) or "", cell.repetition)
+                table.writerow(row[: len(columns)])
 
     def _write_parquet(self, path: str) -> None:
-        columns: dict[str, list[Any]] = {name: [] for name in EvaluatedCell._fields}
+        columns: dict[str, list[Any]] = {name: [] for name in self._columns}
         for cell in self:
             row = cell._replace(arm=str(cell.arm), item=str(cell.item), info=_text(cell))
-            for name, value in row._asdict().items():
-                columns[name].append(value)
+            for name in columns:
+                columns[name].append(getattr(row, name))
         if find_spec("pyarrow"):
             from pyarrow import table
             from pyarrow.parquet import write_table

@@ -46,8 +46,14 @@ def largest_matching(bounds: FloatArray) -> float:
 class ScoredCells:
     """Scores by place in the order; every arm was scored on its first `reached` items."""
 
+    @staticmethod
+    def of(items: Items, n_arms: int) -> "ScoredCells":
+        """The cells of a test set, or of groups of cells that are drawn whole."""
+        return ScoredCells(items, n_arms) if items.widths is None else GroupedCells(items, n_arms)
+
     def __init__(self, items: Items, n_arms: int) -> None:
         self.size = items.size
+        self.sampled = items.sampled
         self.scores: FloatArray = items.by_position(n_arms)  # (arms, items), NaN: not seen
         self.known: BoolArray = ~np.isnan(self.scores)  # given with the problem
         self.any_known = bool(self.known.any())
@@ -89,8 +95,25 @@ class ScoredCells:
         columns = slice(first, first + places.size)
         return ahead & ~self.known[:, columns], columns
 
+    def within(self, targets: IntArray, since: IntArray, pulls: IntArray) -> IntArray:
+        """The farthest places up to `targets` that take no more than these numbers of pulls."""
+        if not self.any_known:
+            return np.asarray(np.minimum(targets, since + pulls))
+        places = np.arange(int(since.min()), int(targets.max()))
+        new = (places >= since[:, None]) * self._asked_at(places)
+        kept = (np.cumsum(new, axis=1) <= pulls[:, None]).sum(1)  # (arms,)
+        return np.asarray(np.maximum(since, np.minimum(targets, int(since.min()) + kept)))
+
+    def _asked_at(self, places: IntArray) -> IntArray:
+        """Cells to be scored at these places: (arms, places)."""
+        return (~self.known[:, places]).astype(np.int64)
+
     def certain(self, top: IntArray, outside: IntArray) -> FloatArray:
-        """Difference to each arm outside if it wins every cell not seen: (top, outside)."""
+        """Difference to each arm outside if it wins every cell not seen: (top, outside).
+
+        Of the distribution behind a sample nothing is certain."""
+        if self.sampled:
+            return np.ones((top.size, outside.size))
         seen = self.known | (np.arange(self.size) < self.reached[:, None])
         places = slice(0, int(np.flatnonzero(seen.any(axis=0)).max(initial=-1)) + 1)
         seen = seen[:, places]
@@ -98,6 +121,53 @@ class ScoredCells:
         inner, outer = seen[top].astype(np.float64), seen[outside].astype(np.float64)
         gained = inner @ filled[outside].T - filled[top] @ outer.T
         return (gained + self.size - inner @ outer.T) / self.size
+
+
+class GroupedCells(ScoredCells):
+    """The same where a place is a group of cells, which is drawn whole.
+
+    Its score is the sum over its cells divided by the number of cells of the largest group. So it
+    lies in [0, 1], and its mean over groups is that over cells times `Items.fullness`."""
+
+    def __init__(self, items: Items, n_arms: int) -> None:
+        assert items.widths is not None
+        cells = items.by_position(n_arms)  # (arms, cells)
+        starts = np.cumsum(items.widths) - items.widths
+        self.largest = int(items.widths.max())
+        known = ~np.isnan(cells)
+        filled = np.where(known, cells, 0.0)
+        # (arms, groups): cells that are not known, and the part of the score that is
+        self.unknown: IntArray = np.add.reduceat((~known).astype(np.int64), starts, axis=1)
+        self.given: FloatArray = np.add.reduceat(filled, starts, axis=1) / self.largest
+        complete = self.unknown == 0
+        whole_groups = Items(items.widths.size, np.where(complete, self.given, np.nan))
+        super().__init__(whole_groups, n_arms)
+        self.sampled = items.sampled
+        self.any_known = True  # groups differ in size: places are not pulls
+
+    def among(self, arms: IntArray) -> "ScoredCells":
+        """The cells of these arms only."""
+        some = super().among(arms)
+        assert isinstance(some, GroupedCells)
+        some.unknown, some.given = self.unknown[arms], self.given[arms]
+        return some
+
+    def missing(self, targets: IntArray, since: IntArray | None = None) -> IntArray:
+        """Cells to be scored for arms to get from `since` to these numbers of groups: (arms,)."""
+        new, places = self._new(targets, self.reached if since is None else since)
+        return np.asarray((new * self.unknown[:, places]).sum(1), dtype=np.int64)
+
+    def take(self, targets: IntArray, scores: FloatArray) -> None:
+        """Add the missing cells, arm by arm in the order of cells."""
+        new, places = self._new(targets, self.reached)
+        counts = self.unknown[:, places][new]
+        ends = np.cumsum(counts)
+        sums = np.diff(np.append(0.0, np.cumsum(scores))[np.append(0, ends)])
+        whole_groups = self.given[:, places][new] + sums / self.largest
+        super().take(targets, np.clip(whole_groups, 0.0, 1.0))
+
+    def _asked_at(self, places: IntArray) -> IntArray:
+        return self.unknown[:, places]
 
 
 Pairs = tuple[IntArray, IntArray]  # arms i as a column, arms j as a row: every i with every j
@@ -114,10 +184,19 @@ class PairWealth:
     `known` are scores by place that were given with the problem, NaN elsewhere: (arms, items)."""
 
     def __init__(
-        self, grid: FloatArray, gaps: FloatArray, weights: FloatArray, known: FloatArray
+        self,
+        grid: FloatArray,
+        gaps: FloatArray,
+        weights: FloatArray,
+        known: FloatArray,
+        *,
+        sampled: bool = False,
     ) -> None:
         n, size = known.shape
         self.size = size
+        self.sampled = sampled  # the mean of what is left is that of the distribution
+        if sampled:  # known scores are bet on like others
+            known = np.full(known.shape, np.nan)
         self.grid = grid  # (bounds,): rising
         self.gaps = gaps  # (stakes,)
         self.weights = weights  # (stakes,): they add up to 1
@@ -140,13 +219,11 @@ class PairWealth:
         before this item."""
         rows, columns = pairs
         d = scores[columns] - scores[rows]  # (rows, columns)
-        fresh = ~(known[rows] & known[columns])
+        fresh = ~(known[rows] & known[columns]) | self.sampled
         d *= fresh
         left = self.left[pairs]
         sums = self.sums[pairs]
-        means = (self.size * self.grid[:, None, None] - sums) / np.maximum(
-            left, 1
-        )  # m_t: (bounds, ..)
+        means = self._means_left(sums, left)  # m_t: (bounds, ..)
         most = tuning.MOST_BET / np.maximum(1 - means, SCORE_ROUNDING)
         factors = np.minimum(self._stakes(pairs, left, variance)[:, None], most)
         factors *= (means - d) * fresh
@@ -157,6 +234,14 @@ class PairWealth:
         self.squares[pairs] += d * d
         self.left[pairs] = left - fresh
 
+    def _means_left(self, sums: FloatArray, left: FloatArray) -> FloatArray:
+        """The mean of what is left if that of all is m, for every m of the grid: (bounds, ..)."""
+        grid = self.grid[:, None, None]
+        if self.sampled:
+            return np.broadcast_to(grid, (grid.size, *sums.shape))
+        means: FloatArray = (self.size * grid - sums) / np.maximum(left, 1)
+        return means
+
     def _stakes(self, pairs: Pairs, left: FloatArray, expected: float) -> FloatArray:
         """The stake gap / (variance + gap^2), which is best if m - D is the gap.
 
@@ -165,7 +250,9 @@ class PairWealth:
         around = self.squares[pairs] - self.sums[pairs] ** 2 / np.maximum(seen, 1)
         variance = tuning.PRIOR_ITEMS * expected + np.maximum(around, 0.0)
         variance = np.maximum(variance / (tuning.PRIOR_ITEMS + seen), LEAST_ITEM_VARIANCE)
-        gaps = self.gaps[:, None, None] * (self.size / np.maximum(left, 1))
+        gaps = self.gaps[:, None, None]
+        if not self.sampled:
+            gaps = gaps * (self.size / np.maximum(left, 1))
         stakes: FloatArray = gaps / (variance + gaps**2)
         return stakes
 
@@ -173,6 +260,8 @@ class PairWealth:
         """W(m) of pairs, all stakes together, infinite where m is impossible: (bounds, ..)."""
         rows, columns = pairs
         total: FloatArray = self.by_stake[:, :, rows, columns].sum(0)
+        if self.sampled:
+            return total
         missing = self.size * self.grid[:, None, None] - self.sums[pairs]
         total[missing > self.left[pairs] + SCORE_ROUNDING * self.size] = np.inf
         return total
@@ -183,7 +272,8 @@ class BettingUpperBound:
 
     `scores` and `fresh`, those that are bet on, are (arms, places). `size` is the number of items,
     `held` and `gained` are the number and the sum of known scores: (arms,). `variances` are those
-    expected at every place."""
+    expected at every place. With `sampled` the means are those of the distribution behind the
+    items: the mean of what is left is the same, whatever was seen."""
 
     def __init__(
         self,
@@ -194,8 +284,11 @@ class BettingUpperBound:
         gained: FloatArray,
         variances: FloatArray,
         gaps: FloatArray,
+        *,
+        sampled: bool = False,
     ) -> None:
         self.size = size
+        self.sampled = sampled
         self.fresh = fresh
         self.x = np.where(fresh, scores, 0.0)
         sums = np.cumsum(self.x, axis=1)
@@ -215,13 +308,13 @@ class BettingUpperBound:
         squares = np.cumsum(self.x**2, axis=1) - self.x**2
         around = np.maximum(squares - sums**2 / np.maximum(seen, 1), 0.0)
         variance = (tuning.PRIOR_ITEMS * variances + around) / (tuning.PRIOR_ITEMS + seen)
-        wide = gaps[:, None, None] * (self.size / self.left)
+        wide = gaps[:, None, None] * (1.0 if self.sampled else self.size / self.left)
         stakes: FloatArray = wide / (np.maximum(variance, LEAST_ITEM_VARIANCE) + wide**2)
         return stakes
 
     def rejects(self, m: FloatArray, weights: FloatArray, level: float) -> BoolArray:
         """Whether W(m), the weighted mean over stakes, ever reached the level: (arms,)."""
-        means = (self.size * m[:, None] - self.before) / self.left  # m_t
+        means = self._means_left(m)  # m_t
         most = tuning.MOST_BET / np.maximum(1 - means, SCORE_ROUNDING)
         factors = np.minimum(self.stakes, most)
         factors *= (means - self.x) * self.fresh
@@ -229,12 +322,22 @@ class BettingUpperBound:
         with np.errstate(over="ignore", under="ignore"):
             wealth = np.einsum("s,sap->ap", weights, np.cumprod(factors, axis=2))
         impossible = self.size * m[:, None] - self.after > self.rest + SCORE_ROUNDING * self.size
+        impossible &= not self.sampled
         rejected: BoolArray = np.any((wealth >= (1 + SCORE_ROUNDING) * level) | impossible, axis=1)
         return rejected
 
+    def _means_left(self, m: FloatArray) -> FloatArray:
+        """The mean of what is left at every place if that of all is m: (arms, places)."""
+        if self.sampled:
+            return np.broadcast_to(m[:, None], self.before.shape)
+        means: FloatArray = (self.size * m[:, None] - self.before) / self.left
+        return means
+
     def upper(self, weights: FloatArray, level: float, most: FloatArray) -> FloatArray:
         """A bound on the mean of every arm, `most` or less."""
-        high = np.minimum(most, (self.after[:, -1] + self.rest[:, -1]) / self.size)
+        high = most
+        if not self.sampled:
+            high = np.minimum(most, (self.after[:, -1] + self.rest[:, -1]) / self.size)
         low = np.minimum(self.after[:, -1] / self.size, high)
         for _ in range(14):
             middle = (low + high) / 2
@@ -259,7 +362,7 @@ def refined_bounds(
     inside, others = np.arange(top.size), np.arange(top.size, arms.size)
     known = np.where(cells.known, cells.scores, np.nan)[arms]
     grid = np.geomspace(max(before.grid[-1], 1e-6), 1.0, 24)
-    wealth = PairWealth(grid, before.gaps, before.weights, known)
+    wealth = PairWealth(grid, before.gaps, before.weights, known, sampled=cells.sampled)
     reached = cells.reached[arms]
     least = np.ones((inside.size, others.size))
     for place in range(int(reached.max())):

@@ -36,8 +36,9 @@ class PairedEvidence:
         grid = np.append(grid[grid < allowed - EXACT], allowed)
         weights = np.array(tuning.GAP_WEIGHTS if k == 1 else tuning.WEIGHTS_OF_SETS)
         gaps = np.array(tuning.GAPS)[: weights.size] * problem.epsilon * np.sqrt(k)
+        gaps = _within_reach(gaps, problem, k * (n - k) / problem.delta)
         before = np.where(cells.known, cells.scores, np.nan)
-        self.wealth = PairWealth(grid, gaps, weights, before)
+        self.wealth = PairWealth(grid, gaps, weights, before, sampled=cells.sampled)
         ranked = problem.constraint is None
         self.proved = DifferenceBounds(n, k, problem.delta, retired, ranked=ranked)
         self.variance = tuning.VARIANCE  # expected of a difference after the first items
@@ -155,6 +156,17 @@ def _variance(cells: ScoredCells) -> float:
     return variance
 
 
+def _within_reach(gaps: FloatArray, problem: Problem, level: float) -> FloatArray:
+    """The gaps that are bet on: of a sample down to one that all its items just show.
+
+    Of a finite population stakes grow towards its end, where all is known."""
+    assert problem.items is not None
+    if not problem.items.sampled:
+        return gaps
+    shown = np.sqrt(max(np.log(level), 1.0) / (2 * problem.items.draws))
+    return np.geomspace(min(gaps[0], shown), gaps[-1], gaps.size)
+
+
 class SingleEvidence:
     """Bounds on the means of arms: from above outside the choice, from below inside."""
 
@@ -162,7 +174,8 @@ class SingleEvidence:
         """`retired` arms took part at first, besides those of the problem."""
         n, k = problem.n_arms, problem.k
         self.first = tuning.SINGLE_FIRST
-        self.gaps: FloatArray = np.array(tuning.SINGLE_GAPS) * problem.epsilon * np.sqrt(k)
+        gaps = np.array(tuning.SINGLE_GAPS) * problem.epsilon * np.sqrt(k)
+        self.gaps: FloatArray = _within_reach(gaps, problem, k / problem.delta)
         self.weights: FloatArray = np.array(tuning.SINGLE_WEIGHTS)
         # the levels of bounds from above and from below: Lemma 6, or 5 if no arm has retired
         self.above = (k + retired) / (tuning.ABOVE * problem.delta)
@@ -228,7 +241,8 @@ class SingleEvidence:
         if not arms.size:
             return most
         places = np.arange(cells.reached[arms].max())
-        known = cells.known[arms]
+        # of a sample known scores are bet on like others
+        known = cells.known[arms] & (not cells.sampled)
         scores = 1 - cells.scores[arms] if mirror else cells.scores[arms]
         band = BettingUpperBound(
             scores[:, places],
@@ -239,6 +253,7 @@ class SingleEvidence:
             # as in `PairedEvidence.expected`
             np.where(places < self.first, tuning.SINGLE_VARIANCE, self.variance),
             self.gaps,
+            sampled=cells.sampled,
         )
         return band.upper(self.weights, level, most)
 

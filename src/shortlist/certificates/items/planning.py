@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.items.bound import EXACT, ScoredCells, largest_matching
+from shortlist.certificates.items.bound import EXACT, largest_matching
 from shortlist.certificates.items.race import ItemsRace
 
 
@@ -126,7 +126,11 @@ class Steps:
         upto = np.cumsum(more[order]) * int(allowed) // more.sum()
         shares = np.empty_like(more)
         shares[order] = np.diff(upto, prepend=0)
-        return _within(cells, following, self.asked, shares)
+        cut = cells.within(following, self.asked, shares)
+        if (cut == self.asked).all():  # a whole group is more than its share
+            first = order[more[order] > 0][:1]
+            cut[first] = np.minimum(following, self.asked + 1)[first]
+        return cut
 
     def _doubts(self, before: BoolArray | None = None) -> BoolArray:
         """The pairs to be settled: those that will be in doubt, or those that are if none will."""
@@ -144,16 +148,6 @@ class Steps:
         pairs = np.zeros((race.arms.size,) * 2, dtype=np.bool_)
         pairs[np.ix_(race.top, race.outside)] = open_pairs(bounds, race.allowed)
         return pairs | pairs.T
-
-
-def _within(cells: ScoredCells, targets: IntArray, since: IntArray, pulls: IntArray) -> IntArray:
-    """The farthest places up to `targets` that take no more than these numbers of pulls."""
-    if not cells.any_known:
-        return np.asarray(np.minimum(targets, since + pulls))
-    places = np.arange(int(since.min()), int(targets.max()))
-    new = (places >= since[:, None]) & ~cells.known[:, places]
-    kept = (np.cumsum(new, axis=1) <= pulls[:, None]).sum(1)  # (arms,)
-    return np.asarray(np.maximum(since, np.minimum(targets, int(since.min()) + kept)))
 
 
 def open_pairs(bounds: FloatArray, allowed: float) -> BoolArray:

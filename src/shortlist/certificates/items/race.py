@@ -1,5 +1,7 @@
 """The state of a race on items: cells seen, the bounds they prove, and the present choice."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
@@ -9,7 +11,7 @@ from shortlist.certificates.frame import Retired, agreeing, tiers_of
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.bound import ScoredCells
 from shortlist.certificates.items.evidence import PairedEvidence, SingleEvidence
-from shortlist.problem import Problem
+from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Tiers
 
 
@@ -41,7 +43,7 @@ class ItemsRace:
         self.problem = self._sought()
         self.graph = self._graph()
         assert self.problem.items is not None
-        self.cells = ScoredCells(self.problem.items, problem.n_arms)
+        self.cells = ScoredCells.of(self.problem.items, problem.n_arms)
         self.evidence = evidence_for(self.problem, self.cells)
         self.budget = Budget(problem)
         self.ties: IntArray = rng.permutation(problem.n_arms)
@@ -50,7 +52,17 @@ class ItemsRace:
     def _sought(self) -> Problem:
         """The problem of the remaining arms: to find the best, or those to reject."""
         among = self.asked.among(self.arms, self.asked.goal.budget)
+        if self.fullness < 1:  # scores of groups are smaller than those of cells
+            goal = among.goal
+            assert isinstance(goal, FixedConfidence)
+            among = replace(among, goal=replace(goal, epsilon=goal.epsilon * self.fullness))
         return among.complement().mirrored() if self.mirrored else among
+
+    @property
+    def fullness(self) -> float:
+        """The mean over groups of cells as a share of that over cells: see `GroupedCells`."""
+        assert self.asked.items is not None
+        return self.asked.items.fullness
 
     def _graph(self) -> ExchangeGraph | None:
         return None if self.problem.constraint is None else ExchangeGraph(self.problem)
@@ -171,5 +183,5 @@ class ItemsRace:
         """A bound on the total loss of the choice as one on its regret.
 
         Of mirrored arms it is the same loss, shared by another number of arms."""
-        regret = bound / self.problem.k
+        regret = bound / self.problem.k / self.fullness
         return regret * self.problem.k / self.asked.k if self.mirrored else regret

@@ -39,7 +39,7 @@ def items_search(
     while True:
         race.choose()
         bound = largest_matching(race.bounds)
-        if bound <= race.allowed + EXACT or race.finished:
+        if bound <= race.allowed + EXACT or (race.finished and not race.cells.sampled):
             return _answer(race, bound)
         if not (yield from window.step(race.regret(bound))):
             return _answer(race, min(bound, largest_matching(race.refined())))
@@ -171,7 +171,7 @@ def _answer(race: ItemsRace, bound: float) -> Answer:
     reached[race.arms] = race.cells.reached
     evidence = {
         "certificate": "items",
-        "exact": race.finished,
+        "exact": race.finished and not race.cells.sampled,
         "items": reached.tolist(),
         "out": int(race.evidence.out.sum()),
     }
