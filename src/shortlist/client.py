@@ -42,7 +42,7 @@ from shortlist.result.cells import EvaluatedCells
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments, body_of
-from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, documented
+from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, UnitName, documented
 from shortlist.stores.base import MemoryStore
 from shortlist.validation import (
     MOST_WORKERS,
@@ -339,7 +339,7 @@ class Client(Runnable):
         k: int,
         *,
         name: str = "experiment",
-        epsilon: float | None = None,
+        epsilon: float | str | None = None,
         delta: float = 0.05,
         budget: float | None = None,
         rewards: RewardsDeclared | None = None,
@@ -363,6 +363,7 @@ class Client(Runnable):
         skip_blocks: int = 0,
         min_blocks: int = 0,
         control: OwnLabel | None = None,
+        unit: UnitName | None = None,
         seed: int = 0,
         seeds: Seeds = "own",
         lease: float | None = None,
@@ -658,7 +659,7 @@ class Client(Runnable):
             Unfinished: The search has not finished, and `partial` is False."""
         path = "/result?partial=true" if flag("partial", partial) else "/result"
         result = result_of(self._call("GET", path), self.settings.problem.rewards)
-        return replace(result, control=self.settings.control)
+        return replace(result, control=self.settings.control, unit=self.settings.unit)
 
     def cells(self) -> EvaluatedCells:
         """Return all evaluated cells of a test set, as `Experiment.cells` does.

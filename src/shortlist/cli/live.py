@@ -57,7 +57,7 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
       shortlist create arms.csv -k 1 --epsilon 2% --per-day 3000 --delay 2 --store pages.db
     """
     from shortlist.forecasting.days import outlook_of
-    from shortlist.formatting import plural
+    from shortlist.formatting import plural, unit_of
 
     if k is None:
         raise InvalidInput("`k` is missing, but an experiment needs it")
@@ -69,8 +69,10 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     begins = f"{made.settings.algorithm} starts with {plural(status.wanted, 'pull')}"
     if made.settings.problem.traffic is not None:
         begins = "open the first block with `shortlist shares`"
-        expected = outlook_of(made.settings.problem)
+        expected = outlook_of(made.settings.problem, unit_of(made.settings.unit))
         begins += f"; {expected}" if expected else ""
+    if made.settings.control is not None:
+        begins += f"; `status` and `result` compare every arm with {made.settings.control!r}"
     note(f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms, {begins}")
     made.close()
 

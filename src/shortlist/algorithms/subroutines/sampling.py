@@ -36,3 +36,11 @@ def even_shares(total: int, parts: int, rng: np.random.Generator) -> IntArray:
     shares = np.full(parts, total // parts)
     shares[rng.permutation(parts)[: total % parts]] += 1
     return shares
+
+
+def rounded_shares(shares: FloatArray, batch: int, rng: np.random.Generator) -> IntArray:
+    """Whole numbers that add up to the batch, the largest remainders rounded up."""
+    whole = np.floor(shares).astype(np.int64)
+    left = batch - int(whole.sum())
+    whole[best(shares - whole, left, rng)] += 1
+    return whole
