@@ -5,7 +5,7 @@ from collections.abc import Generator
 import numpy as np
 
 from shortlist.algorithms.algorithm import CountFrom2, Growth
-from shortlist.algorithms.subroutines.sampling import best
+from shortlist.algorithms.steps import best
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem

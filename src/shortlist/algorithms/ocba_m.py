@@ -3,7 +3,7 @@
 import numpy as np
 
 from shortlist.algorithms.algorithm import Count, Growth
-from shortlist.algorithms.subroutines.sampling import best, even_shares, rounded_shares
+from shortlist.algorithms.steps import best, even_shares, rounded_shares
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.charged.planning import Explored
 from shortlist.problem import Problem

@@ -18,9 +18,8 @@ from shortlist.algorithms.certified import certified
 from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
 from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
 from shortlist.algorithms.improved_top_k import improved_top_k
-from shortlist.algorithms.kl_lucb import kl_lucb
 from shortlist.algorithms.kn import kn
-from shortlist.algorithms.lucb import lucb
+from shortlist.algorithms.lucb import kl_lucb, lucb
 from shortlist.algorithms.median_elimination import median_elimination
 from shortlist.algorithms.ocba_m import ocba_m
 from shortlist.algorithms.opt_mai import opt_mai

@@ -4,7 +4,7 @@ import numpy as np
 
 from shortlist.algorithms.algorithm import CountFrom2
 from shortlist.algorithms.kn import check_one_arm
-from shortlist.algorithms.subroutines.sampling import best
+from shortlist.algorithms.steps import best
 from shortlist.certificates.differences.fallback import rinott_constant
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Search, moments_of

@@ -6,16 +6,16 @@ from math import sqrt
 
 import numpy as np
 
+from shortlist.algorithms import likelihood_ratio as thresholds
 from shortlist.algorithms.algorithm import Growth
-from shortlist.algorithms.subroutines import likelihood_ratio as thresholds
-from shortlist.algorithms.subroutines.likelihood_ratio import (
+from shortlist.algorithms.likelihood_ratio import (
     Comparison,
     Threshold,
     best_proportions,
     divergence_of,
     swap_evidence,
 )
-from shortlist.algorithms.subroutines.sampling import best, rounded_shares
+from shortlist.algorithms.steps import best, rounded_shares
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem

@@ -36,10 +36,9 @@ from shortlist.formatting import (
 )
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.regret import ROUNDING
-from shortlist.result.arm_result import ArmResult, LabelT
 from shortlist.result.cells import EvaluatedCells
 from shortlist.result.groups import GroupResult, groups_of, table_of
-from shortlist.result.lift import BlockLeads, Lift, lift_of
+from shortlist.result.lift import ArmResult, BlockLeads, LabelT, Lift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer, Tiers
