@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from shortlist.algorithms import find
-from shortlist.theory.lower_bound import (
+from shortlist.theory import (
     Reduction,
     TosserTally,
     demonstrate,

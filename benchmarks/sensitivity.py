@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from shortlist import instances
-from shortlist.algorithms.subroutines import race as of_races
+from shortlist.algorithms import race as of_races
 from shortlist.arrays import FloatArray
 from shortlist.certificates.split import tuning as of_split
 from shortlist.exploration import tuning as of_exploration

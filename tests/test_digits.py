@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.formatting import (
+    PERCENT,
     amount_text,
+    below_text,
     bound_text,
     chance_text,
     confidence_text,
@@ -195,3 +197,31 @@ def test_means_without_intervals_have_the_digits_in_which_they_differ() -> None:
     assert mean_text(1e9 + 0.125, *ends) == "1,000,000,000"
     assert mean_text(0.5, *ends, among=range_of([])) == "0.5"
     assert mean_text(0.5, 0.4, 0.6, among=(0.0, 1e6)) == "0.500"
+
+
+@given(triples(), st.booleans())
+def test_an_interval_in_percent_contains_the_computed_one(
+    ends: tuple[float, float, float], sign: bool
+) -> None:
+    low, _, high = ends
+    text = interval_text(low, high, sign=sign, unit=PERCENT)
+    below, above = text.removesuffix(" points" if sign else "%").split(" … ")
+    assert Decimal(below.replace(",", "")) <= Decimal(repr(low)) * 100
+    assert Decimal(above.replace(",", "")) >= Decimal(repr(high)) * 100
+
+
+@given(POSITIVE)
+def test_a_bound_in_percentage_points_is_rounded_away_from_what_it_bounds(bound: float) -> None:
+    above = bound_text(bound, unit=PERCENT).split(" ")[0]
+    below = below_text(bound, unit=PERCENT).split(" ")[0]
+    assert Decimal(below.replace(",", "")) <= Decimal(repr(bound)) * 100
+    assert Decimal(above.replace(",", "")) >= Decimal(repr(bound)) * 100
+
+
+def test_percent_and_percentage_points_are_named() -> None:
+    assert bound_text(0.0031234, unit=PERCENT) == "0.3124 percentage points"
+    assert bound_text(0.01, unit=PERCENT) == "1 percentage point"
+    assert given_text(0.002, PERCENT) == "0.2 percentage points"
+    assert mean_text(0.024, 0.02, 0.03, unit=PERCENT) == "2.40%"
+    assert mean_text(0.003, -0.001, 0.007, sign=True, unit=PERCENT) == "+0.300 points"
+    assert mean_text(0.0241234, -math.inf, math.inf, unit=PERCENT) == "2.412%"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
 from shortlist.instances import lower_bound, rte, synthetic, two_group, uniform
-from shortlist.theory.hardness import hardness
+from shortlist.theory import hardness
 
 
 def test_two_groups() -> None:

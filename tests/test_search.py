@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from shortlist.algorithms.subroutines.sampling import best, sample
+from shortlist.algorithms.steps import best, sample
 from shortlist.certificates.frame import mirrored
 from shortlist.engine.tickets import sums_by_entry
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search

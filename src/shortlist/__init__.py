@@ -70,7 +70,7 @@ _DEFINED_IN = {
     "search": ("Answer", "Pulls", "Rewards", "Search"),
     "selection": ("select", "select_async"),
     "simulation.simulate": ("Runs", "simulate"),
-    "theory.hardness": ("Hardness", "hardness"),
+    "theory": ("Hardness", "hardness"),
 }
 _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in names}
 
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from shortlist.search import Answer, Pulls, Rewards, Search
     from shortlist.selection import select, select_async
     from shortlist.simulation.simulate import Runs, simulate
-    from shortlist.theory.hardness import Hardness, hardness
+    from shortlist.theory import Hardness, hardness
 else:
 
     def __getattr__(name):

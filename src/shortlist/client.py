@@ -50,6 +50,7 @@ from shortlist.spec import (
     Order,
     Population,
     Seeds,
+    UnitName,
     documented,
 )
 from shortlist.stores.base import MemoryStore
@@ -348,7 +349,7 @@ class Client(Runnable):
         k: int,
         *,
         name: str = "experiment",
-        epsilon: float | None = None,
+        epsilon: float | str | None = None,
         delta: float = 0.05,
         budget: float | None = None,
         rewards: RewardsDeclared | None = None,
@@ -375,6 +376,7 @@ class Client(Runnable):
         skip_blocks: int = 0,
         min_blocks: int = 0,
         control: OwnLabel | None = None,
+        unit: UnitName | None = None,
         seed: int = 0,
         seeds: Seeds = "own",
         lease: float | None = None,
@@ -670,7 +672,7 @@ class Client(Runnable):
             Unfinished: The search has not finished, and `partial` is False."""
         path = "/result?partial=true" if flag("partial", partial) else "/result"
         result = result_of(self._call("GET", path), self.settings.problem.rewards)
-        return replace(result, control=self.settings.control)
+        return replace(result, control=self.settings.control, unit=self.settings.unit)
 
     def cells(self) -> EvaluatedCells:
         """Return all evaluated cells of a test set, as `Experiment.cells` does.

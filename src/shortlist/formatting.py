@@ -17,12 +17,13 @@ of the number as it is here. JSON and CSV do not come here: they have all digits
 
 Tables of text: how results are printed in a terminal, in a notebook and by the command line."""
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 from io import StringIO
-from math import inf, isfinite, isnan
+from math import ceil, inf, isfinite, isnan
 from typing import TYPE_CHECKING
 
 
@@ -46,22 +47,56 @@ LARGE = 10_000  # from which on a number with a fraction has commas; whole ones 
 NEXT_TO_1 = Decimal("1e-16")  # a confidence that is 1 as a float may be as far below 1
 
 
-def bound_text(bound: float, digits: int = BOUND) -> str:
-    """A bound from above, rounded up."""
-    return _significant(bound, digits, ROUND_CEILING)
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit that means, their differences and bounds are shown in; data stay in raw units.
+
+    Numbers are multiplied as decimals before they are rounded, so a bound is still rounded up."""
+
+    power: int = 0  # of ten, that raw numbers are multiplied by
+    mark: str = ""  # behind a mean or the interval of a mean
+    points: str = ""  # behind a difference in a table
+    spelled: str = ""  # behind a difference in a sentence
 
 
-def interval_text(low: float, high: float, *, sign: bool = False) -> str:
-    """Both ends rounded outward, "low … high"; a dash if neither is known."""
+RAW = Unit()
+PERCENT = Unit(2, "%", " points", " percentage points")
+PAIRED = " … "  # between the ends of an interval
+
+
+def unit_of(name: str | None) -> Unit:
+    """The unit of the setting `unit`."""
+    return RAW if name is None else PERCENT
+
+
+def bound_text(bound: float, digits: int = BOUND, unit: Unit = RAW) -> str:
+    """A bound from above on a difference, rounded up."""
+    return _spelled(_significant(bound, digits, ROUND_CEILING, power=unit.power), unit)
+
+
+def below_text(bound: float, unit: Unit = RAW) -> str:
+    """A bound from below on a difference, rounded down."""
+    return _spelled(_significant(bound, BOUND, ROUND_FLOOR, power=unit.power), unit)
+
+
+def _spelled(number: str, unit: Unit) -> str:
+    return number + (unit.spelled.removesuffix("s") if number == "1" else unit.spelled)
+
+
+def interval_text(low: float, high: float, *, sign: bool = False, unit: Unit = RAW) -> str:
+    """Both ends rounded outward, "low … high"; a dash if neither is known.
+
+    With a `sign` it is the interval of a difference."""
     if not isfinite(low) and not isfinite(high):
         return "-"
-    return " … ".join(end_texts(low, high, sign=sign))
+    return PAIRED.join(end_texts(low, high, sign=sign, unit=unit)) + _mark(unit, sign)
 
 
-def end_texts(low: float, high: float, *, sign: bool = False) -> tuple[str, str]:
-    """Both ends rounded outward, and different if the ends are."""
-    below = _at(low, _place(low, high), ROUND_FLOOR, sign)
-    above = _at(high, _place(low, high), ROUND_CEILING, sign)
+def end_texts(low: float, high: float, *, sign: bool = False, unit: Unit = RAW) -> tuple[str, str]:
+    """Both ends rounded outward, and different if the ends are; without the mark of the unit."""
+    place = _place(low, high)
+    below = _at(low, place, ROUND_FLOOR, sign, unit.power)
+    above = _at(high, place, ROUND_CEILING, sign, unit.power)
     return (_short(below), _short(above)) if below == above else (below, above)
 
 
@@ -72,18 +107,25 @@ def mean_text(
     *,
     sign: bool = False,
     among: tuple[float, float] | None = None,
+    unit: Unit = RAW,
 ) -> str:
     """An estimate with the digits of the interval around it; a dash if there is no estimate.
 
-    Without an interval, its digits are those of the range that all estimates lie in, `among`."""
+    Without an interval, its digits are those of the range that all estimates lie in, `among`. With
+    a `sign` it is a difference."""
     if mean is None or isnan(mean):
         return "-"
+    mark = _mark(unit, sign)
     if not isfinite(high - low):
         if among is None or not isfinite(among[1] - among[0]):
-            return _significant(mean, BOUND, ROUND_HALF_EVEN, sign)
+            return _significant(mean, BOUND, ROUND_HALF_EVEN, sign, unit.power) + mark
         low, high = among
-    nearest = _at(mean, _place(low, high), ROUND_HALF_EVEN, sign)
-    return _short(nearest) if low == high else nearest
+    nearest = _at(mean, _place(low, high), ROUND_HALF_EVEN, sign, unit.power)
+    return (_short(nearest) if low == high else nearest) + mark
+
+
+def _mark(unit: Unit, sign: bool) -> str:
+    return unit.points if sign else unit.mark
 
 
 def range_of(means: Iterable[float | None]) -> tuple[float, float]:
@@ -116,9 +158,11 @@ def chance_text(chance: float) -> str:
     return ">99%" if 0.99 < chance < 1 else f"{chance:.0%}"
 
 
-def given_text(value: float) -> str:
-    """A number that was given, with all its digits."""
-    return repr(float(value)).removesuffix(".0")
+def given_text(value: float, unit: Unit = RAW) -> str:
+    """A number that was given, with all its digits; in a unit, it is a difference."""
+    if unit is RAW:
+        return repr(float(value)).removesuffix(".0")
+    return _spelled(_short(_plain(_decimal(value).scaleb(unit.power, EXACT))), unit)
 
 
 def amount_text(value: float) -> str:
@@ -147,21 +191,23 @@ def _place(low: float, high: float) -> int:
     return max(measured.adjusted() - digits + 1, largest.adjusted() - MOST + 1)
 
 
-def _at(value: float, place: int, rounding: str, sign: bool = False) -> str:
-    """A number rounded to that power of ten; infinities as they are."""
+def _at(value: float, place: int, rounding: str, sign: bool = False, power: int = 0) -> str:
+    """A number rounded to that power of ten, times ten to the `power`; infinities as they are."""
     if not isfinite(value):
         return f"{value:+}" if sign else f"{value}"
     rounded = _quantized(_decimal(value), place, rounding)
-    return _plain(rounded, sign)
+    return _plain(rounded.scaleb(power, EXACT), sign)
 
 
-def _significant(value: float, digits: int, rounding: str, sign: bool = False) -> str:
-    """A number rounded to this many significant digits."""
+def _significant(
+    value: float, digits: int, rounding: str, sign: bool = False, power: int = 0
+) -> str:
+    """A number rounded to this many significant digits, times ten to the `power`."""
     if not isfinite(value):
         return f"{value}"
     exact = _decimal(value)
     rounded = Context(prec=digits, rounding=rounding, Emin=-(10**6)).plus(exact)
-    return _short(_plain(rounded, sign))
+    return _short(_plain(rounded.scaleb(power, EXACT), sign))
 
 
 def _plain(value: Decimal, sign: bool = False) -> str:
@@ -345,6 +391,16 @@ def duration_text(seconds: float) -> str:
         if seconds < most * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds / 86400:,.0f} days"
+
+
+def day_text(seconds: float) -> str:
+    """The day of a point in time, in UTC."""
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+
+
+def days_text(period: tuple[float, float]) -> str:
+    """The days from the begin to the end of a period; the first one counts."""
+    return plural(max(1, ceil((period[1] - period[0]) / 86400)), "day")
 
 
 def plural(count: int, noun: str) -> str:

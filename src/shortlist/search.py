@@ -111,6 +111,16 @@ class Tiers(NamedTuple):
     outside: BoolArray
 
 
+def moments_of(rewards: FloatArray, times: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and squared deviations of every entry, each around its first reward."""
+    entry = np.repeat(np.arange(times.size), times)
+    pivots = rewards[np.cumsum(times) - times]
+    around = rewards - pivots[entry]
+    shifts = np.bincount(entry, around, times.size) / times
+    squares = np.bincount(entry, (around - shifts[entry]) ** 2, times.size)
+    return pivots + shifts, squares.astype(np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The chosen arms and the bound on their regret.

@@ -30,7 +30,7 @@ from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
-from shortlist.spec import FIELDS, Certificate, Order, Population, Seeds, documented
+from shortlist.spec import FIELDS, Certificate, Order, Population, Seeds, UnitName, documented
 from shortlist.validation import MOST_WORKERS, shown, whole
 
 
@@ -84,7 +84,11 @@ class Selection:
         return Experiment.of(self.settings, self.store, self.name, exist_ok=True, new=wide)
 
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
-        result = replace(experiment.result(partial=partial), control=self.settings.control)
+        result = replace(
+            experiment.result(partial=partial),
+            control=self.settings.control,
+            unit=self.settings.unit,
+        )
         if result.cells is not None:
             len(result.cells)  # read them before the store is closed
         return result
@@ -114,7 +118,7 @@ def select(
     *,
     arms: Arms,
     k: int,
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
     delta: float = 0.05,
     budget: float | None = None,
     rewards: RewardsDeclared | None = None,
@@ -136,6 +140,7 @@ def select(
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     control: OwnLabel | None = None,
+    unit: UnitName | None = None,
     seed: int = 0,
     seeds: Seeds = "own",
     pull_many: Callable[..., Any] | None = None,
@@ -164,7 +169,7 @@ def select(
         arms: Number of arms, their labels, or `Arm` objects with costs and limits; also a mapping
             or a data frame.
         k: Number of arms to choose.
-        epsilon: Largest regret allowed, in the unit of the rewards.
+        epsilon: Largest regret allowed, in the unit of the rewards; "0.2%" is 0.002.
         delta: Largest probability that the regret exceeds epsilon.
         budget: Number of pulls to spend; if arms have costs, their total cost. With `epsilon`, the
             maximum.
@@ -200,6 +205,8 @@ def select(
         constraint: Any other family of sets: `Quotas`, `Laminar`, `Matching`, `Matroid`, or an
             object with a method `best(weights)`.
         control: An arm to compare all other arms with: `Result.lift`.
+        unit: "%" shows means in percent and differences in percentage points, in tables; all data
+            stay in the unit of the rewards.
         seed: Random seed. Runs with the same seed are identical.
         seeds: "own" seeds for every arm, or "shared": all arms run on the same seeds, and their
             differences count. Fewer pulls are needed where rewards on one seed are correlated.
@@ -251,7 +258,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     *,
     arms: Arms,
     k: int,
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
     delta: float = 0.05,
     budget: float | None = None,
     rewards: RewardsDeclared | None = None,
@@ -273,6 +280,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     control: OwnLabel | None = None,
+    unit: UnitName | None = None,
     seed: int = 0,
     seeds: Seeds = "own",
     pull_many: Callable[..., Awaitable[Any]] | None = None,

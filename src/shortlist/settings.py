@@ -8,8 +8,9 @@ and the test set that follow from it.
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
+from decimal import Decimal, InvalidOperation
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -64,6 +65,7 @@ from shortlist.spec import (
     OnLate,
     RewardRecord,
     Spec,
+    UnitName,
 )
 from shortlist.validation import (
     MOST_RETRIES,
@@ -118,7 +120,21 @@ def _retries(value: object) -> int:
     return whole("retries", value, at_least=0, at_most=MOST_RETRIES)
 
 
+def _epsilon(value: object) -> float:
+    """A regret, which may be given in percent: "0.2%" is 0.002."""
+    given = value
+    if isinstance(value, str) and value.strip().endswith("%"):
+        # as decimals: "0.2%" is the same number as 0.002
+        with suppress(InvalidOperation):
+            given = float(Decimal(value.strip().removesuffix("%")).scaleb(-2))
+    try:
+        return number("epsilon", given, above=0)
+    except InvalidInput:
+        return number("epsilon", value, above=0)  # named as it was given
+
+
 OWN_RULES: dict[str, Callable[[object], Any]] = {
+    "epsilon": _epsilon,
     "budget": budget_of,  # an int if it is whole
     "seed": seeded,
     "retries": _retries,
@@ -141,6 +157,7 @@ class Settings:
     on_failure: OnFailure
     cells: Cells | None  # of a test set
     control: OwnLabel | None  # the arm that all others are compared with
+    unit: UnitName | None  # that means and differences are shown in
     identity: str  # different for every experiment; empty for settings that are not stored
     spec: Spec | None  # None: labels or a search that JSON cannot hold
     search: Algorithm | None  # None: unknown to this version of the package
@@ -195,6 +212,7 @@ class Settings:
             on_failure=_checked_ending(values["on_failure"], asked.problem),
             cells=asked.cells,
             control=asked.control,
+            unit=_checked_unit(values["unit"], model),
             identity=identity,
             spec=spec,
             search=search,
@@ -522,6 +540,15 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
     check_spread(problem.rewards, "a comparison with a `control`")
     return labels[place]
+
+
+def _checked_unit(unit: UnitName | None, model: RewardModel) -> UnitName | None:
+    """The unit, if rewards are shares."""
+    low, high = model.support
+    if unit is not None and (low < -1 or high > 1):
+        rule = "percent are for rewards between -1 and 1: declare `rewards`, or rescale them"
+        raise InvalidInput(f"`unit` is {shown(unit)}, but {rule}")
+    return unit
 
 
 def checked_late(on_late: object, lease: float | None, model: RewardModel) -> OnLate:

@@ -22,6 +22,7 @@ Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "dif
 Seeds = Literal["own", "shared"]  # of pulls: one per pull, or one for a pull of every arm
 OnLate = Literal["wait", "again"] | float
 OnFailure = Literal["stop", "retire"]
+UnitName = Literal["%"]  # that means and differences are shown in
 RewardKind = Literal["bounded", "binary", "sub-gaussian", "normal", "undeclared"]
 
 Count = Annotated[int, Meta(ge=1)]
@@ -71,6 +72,7 @@ Row = tuple[float | None, ...]
 NO_TICKETS = "there are no tickets to hand out"
 BY_MEANS = "arms are given by their means"
 AT_ONCE = "a function returns its rewards at once; `Experiment.create` has live tests"
+RAW_FIGURES = "its figures are raw numbers"
 BY_FORECAST = "`forecast` simulates days"
 
 
@@ -93,7 +95,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
     k: Annotated[Count, setting("Number of arms to choose.")]
     epsilon: Annotated[
-        Positive | None, setting("Largest regret allowed, in the unit of the rewards.")
+        Positive | None,
+        setting("Largest regret allowed, in the unit of the rewards; 0.2% is 0.002."),
     ] = None
     delta: Annotated[
         Annotated[float, Meta(gt=0, lt=1)],
@@ -245,6 +248,14 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             forecast="arms have no labels",
         ),
     ] = None
+    unit: Annotated[
+        UnitName | None,
+        setting(
+            "Unit of means and differences in tables and pages: percent (%). Data stay raw.",
+            simulate=RAW_FIGURES,
+            forecast=RAW_FIGURES,
+        ),
+    ] = None
     seed: Annotated[
         Annotated[int, Meta(ge=0)], setting("Random seed. Runs with the same seed are identical.")
     ] = 0
@@ -365,7 +376,7 @@ REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
 # too long to be quoted
 LONG = ("items", "scores", "clusters", "options", "features", "quotas", "constraint")
 # from the experiment that exists, where left open
-TAKEN = ("rewards", "control", "lease", "min_batch", "window")
+TAKEN = ("rewards", "control", "unit", "lease", "min_batch", "window")
 OPEN_OPTIONS = ("min_items",)  # the same for options
 
 

@@ -118,6 +118,8 @@ def status_of(data: Json) -> Status:
         notes=tuple(data["notes"]),
         undrawn=data["undrawn"],
         live=data["live"],
+        unit=data["unit"],
+        period=None if data["period"] is None else tuple(data["period"]),
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
             pulls=np.array([row["pulls"] for row in rows], dtype=np.int64),
@@ -164,6 +166,7 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         complete=data["complete"],
         items=data["items"],
         leads=_leads(data.get("leads")),
+        control_regret=data["control_regret"],
         shared_seeds=data.get("seeds") == "shared",
         tiers=_tiers(data.get("tiers")),
     )

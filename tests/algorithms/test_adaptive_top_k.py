@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shortlist import instances
 from shortlist.algorithms import find
-from shortlist.algorithms.subroutines.sorting import clear_arms
+from shortlist.algorithms.steps import clear_arms
 from shortlist.arrays import FloatArray
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.search import Pulls

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from shortlist.algorithms import find
 from shortlist.algorithms.lucb import LUCB_RULE, highest_first
-from shortlist.algorithms.subroutines.race import Intervals
+from shortlist.algorithms.race import Intervals
 from shortlist.arrays import FloatArray
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import elementwise

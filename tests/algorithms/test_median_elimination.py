@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from shortlist.algorithms import find
 from shortlist.algorithms.median_elimination import round_length
-from shortlist.algorithms.subroutines.sampling import best
+from shortlist.algorithms.steps import best
 from shortlist.arrays import FloatArray
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import elementwise

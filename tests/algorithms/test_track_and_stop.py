@@ -10,7 +10,7 @@ from attack_scale import number_of_runs
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.subroutines.likelihood_ratio import BERNOULLI, best_proportions
+from shortlist.algorithms.likelihood_ratio import BERNOULLI, best_proportions
 from shortlist.algorithms.track_and_stop import THRESHOLDS
 from shortlist.arrays import FloatArray
 from shortlist.engine import Experiment

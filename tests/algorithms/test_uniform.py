@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.subroutines.sampling import even_shares
+from shortlist.algorithms.steps import even_shares
 from shortlist.algorithms.uniform import subset_union_count
 from shortlist.problem import FixedBudget, Problem
 from shortlist.simulation.simulate import drive, simulate

@@ -16,7 +16,7 @@ from shortlist.simulation.simulate import drive
 from shortlist.simulation.worlds import GaussianBandit
 
 MEANS = np.array([0.0, 0.2, 0.1, 0.0])
-NAMES = sorted(ALGORITHMS)
+NAMES = sorted(name for name, each in ALGORITHMS.items() if not each.only_normal)
 
 
 def problem_for(name: str) -> Problem:

@@ -6,8 +6,7 @@ import pytest
 from shortlist.certificates.frame import Retired, among, informed
 from shortlist.certificates.split import search as module
 from shortlist.certificates.split.bound import Holdout
-from shortlist.certificates.split.fallback import FixedSamples
-from shortlist.certificates.split.search import split_search
+from shortlist.certificates.split.search import FixedSamples, split_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, Search, advance

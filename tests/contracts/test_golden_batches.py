@@ -19,13 +19,14 @@ from shortlist.arrays import FloatArray
 from shortlist.constraints import Quotas
 from shortlist.driver import counted
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Items, Problem
-from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian, Undeclared
+from shortlist.reward_models import Binary, Bounded, Normal, RewardModel, SubGaussian, Undeclared
 from shortlist.search import Dialogue, Pulls, Rewards
 from shortlist.simulation.worlds import (
     Bandit,
     BernoulliBandit,
     BetaBandit,
     GaussianBandit,
+    NormalBandit,
     ScoreTable,
 )
 
@@ -156,7 +157,13 @@ CERTIFIED: dict[str, Case] = {
 }
 GOALS: tuple[Goal, ...] = (confidence(0.2), FixedBudget(2000))
 OTHERS = {
-    f"{name}, {type(goal).__name__}": Case(name, 40, 1 if name == "track-and-stop" else 8, goal)
+    f"{name}, {type(goal).__name__}": Case(
+        name,
+        40,
+        1 if each.only_normal or name == "track-and-stop" else 8,
+        goal,
+        "normal" if each.only_normal else "bernoulli",
+    )
     for name, each in ALGORITHMS.items()
     if name not in ("certified", "expected-loss")
     for goal in GOALS
@@ -195,6 +202,7 @@ BANDITS: dict[str, Callable[[FloatArray], tuple[Bandit, RewardModel]]] = {
     "beta": lambda means: (BetaBandit(means, sd=0.1), Bounded()),
     "shifted": lambda means: (BetaBandit(means, sd=0.1), Bounded(1000, 1010)),
     "gaussian": lambda means: (GaussianBandit(7 + means), SubGaussian(0.5)),
+    "normal": lambda means: (NormalBandit(7 + means, 0.5), Normal()),
     "undeclared": lambda means: (GaussianBandit(7 + means), Undeclared()),
 }
 

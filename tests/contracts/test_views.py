@@ -69,7 +69,10 @@ def shape_of(algorithm: str, kind: str, end: str, chance: np.random.Generator) -
     low, high = RANGES[chance.integers(len(RANGES))]
     labels = [f"arm {number}" for number in range(n_arms)]
     made: dict[str, Any] = {"arms": labels, "algorithm": algorithm, "rewards": (low, high)}
-    made["k"] = 1 if algorithm == "track-and-stop" else int(chance.integers(1, n_arms))
+    if found.only_normal:
+        made["rewards"] = "normal"
+    single = found.only_normal or algorithm == "track-and-stop"
+    made["k"] = 1 if single else int(chance.integers(1, n_arms))
     made["minimize"] = bool(chance.integers(2))
     if FixedBudget not in found.goals or (FixedConfidence in found.goals and chance.integers(2)):
         made["epsilon"] = float(chance.choice([0.1, 0.3, 0.9])) * (high - low)
@@ -157,7 +160,8 @@ def test_every_page_and_table_renders_at_any_moment(algorithm: str) -> None:
             if made is not None:
                 check_look(opened, made)
                 shown.add(kind)
-    taken = KINDS if algorithm == "certified" else ("plain", "sigma")
+    others = ("plain",) if shortlist.find(algorithm).only_normal else ("plain", "sigma")
+    taken = KINDS if algorithm == "certified" else others
     assert shown >= set(taken)
 
 
@@ -188,7 +192,8 @@ def check_look(opened: OpenExperiments, experiment: Experiment) -> None:
 
 def compared(result: Result) -> Result:
     """The result with a control, where there can be one."""
-    fit = result.items is None and not isinstance(result.rewards, Unranged)
+    declared = result.rewards.knows_spread and not isinstance(result.rewards, Unranged)
+    fit = result.items is None and declared
     return replace(result, control=result.arms[0].label) if fit else result
 
 

@@ -24,6 +24,7 @@ from shortlist.errors import (
     Unfinished,
     UnknownName,
 )
+from shortlist.problem import FixedConfidence
 from shortlist.stores import Event, Kind
 from shortlist.stores.base import MemoryStore
 
@@ -254,6 +255,67 @@ def test_the_verdict_is_about_the_average_of_the_test_and_keeps_a_control_that_i
     assert "is lost on average over the blocks of the test, with 0.9 confidence." in said
     assert re.search(r"No other arm is better than a by more than [\d.]+: keep it\.$", said)
     assert "keep it" not in tested["b"].result().verdict
+
+
+def test_a_control_that_loses_at_most_epsilon_can_be_kept_though_another_arm_is_chosen() -> None:
+    test = live(control="b", epsilon="10%", unit="%", delta=0.3)
+    run(test, rates=np.array([0.5, 0.49, 0.2]), seed=3)
+    result = test.result()
+    assert result.keep_control
+    assert result.control_regret is not None
+    assert result.control_regret <= 0.1
+    told = result.to_dict()
+    assert told["keep_control"] is True
+    assert told["control_regret"] == result.control_regret
+    keep = "keep it" if result.top == ("b",) else "you can keep it"
+    assert re.search(
+        rf"No other arm is better than b by more than [\d.]+ percentage .*: {keep}\.",
+        result.verdict,
+    )
+
+
+def test_a_control_that_another_arm_beats_is_not_kept() -> None:
+    test = live(control="c", unit="%")
+    run(test)
+    result = test.result()
+    assert not result.keep_control
+    assert "keep" not in result.verdict
+    assert "percentage points of mean reward are lost" in result.verdict
+
+
+def test_a_test_shows_percent_and_keeps_raw_data() -> None:
+    test = live(control="c", unit="%")
+    test.shares("2026-03-02")
+    test.tell_counts("2026-03-02", {"a": (100, 60), "b": (100, 40), "c": (100, 30)})
+    status, result = test.status(), test.result(partial=True)
+    assert "60.0%" in str(status)
+    assert "since 2026-03-02, 1 day" in str(status)
+    assert "60.0%" in str(result)
+    assert "points" in str(result.lift())
+    assert result.arms[0].mean == 0.6
+    assert status.summary()["unit"] == "%"
+    assert status.summary()["period"] == [1772409600.0, 1772496000.0]
+
+
+@pytest.mark.parametrize("epsilon", ["0.2%", " 0.2 %", 0.002])
+def test_epsilon_in_percent_is_the_same_number(epsilon: Any) -> None:
+    made = live(epsilon=epsilon)
+    assert made.settings.problem.goal == FixedConfidence(0.002, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"epsilon": "much%"}, "`epsilon` is 'much%', but must be a finite number greater than 0"),
+        ({"epsilon": "-1%"}, "`epsilon` is '-1%', but must be a finite number greater than 0"),
+        ({"delta": "5%"}, "only `epsilon` can be given in percent"),
+        ({"unit": "pp"}, "`unit` is 'pp', but must be one of %"),
+        ({"unit": "%", "rewards": (0, 200)}, "`unit` is '%', but percent are for rewards between"),
+    ],
+)
+def test_percent_elsewhere_is_refused(settings: Any, rule: str) -> None:
+    with pytest.raises((InvalidInput, UnknownName), match=re.escape(rule)):
+        live(**settings)
 
 
 def test_skipped_blocks_do_not_count() -> None:

@@ -329,7 +329,7 @@ def test_an_interrupt_at_the_worst_moment_ends_the_run_and_loses_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     experiment = new()
-    monkeypatch.setattr("shortlist.engine.worker_pool.SimpleQueue", Interrupted)
+    monkeypatch.setattr("shortlist.engine.executors.SimpleQueue", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         experiment.run(reward, workers=2)
     assert experiment.status().held == 0

@@ -9,7 +9,7 @@ import pytest
 
 import shortlist
 from shortlist.engine.calls import Call
-from shortlist.engine.worker_pool import ATTEMPTS, OWN, Done, ExecutorPool
+from shortlist.engine.executors import ATTEMPTS, OWN, Done, ExecutorPool
 
 CALL = Call(ticket=0, label="a", draw=0, times=1, seed=None)
 

@@ -39,12 +39,15 @@ TESTS = {  # of every file that is changed
     "split/bound.py": SPLIT,
     "split/offsets.py": SPLIT,
     "pairs/bound.py": PAIRS_TESTS,
-    "pairs/two_arm_boundary.py": ("pairs/test_two_arm_boundary",),
+    "pairs/fallback.py": ("pairs/test_two_arm_boundary",),
 }
 # top-level names that only decide how soon a proof is found, or that other tests cover
 SKIPPED = {
     "pairs/bound.py": {"Stages", "_doubled"},
-    "pairs/two_arm_boundary.py": {
+    "pairs/fallback.py": {
+        *("NEAR_END", "END_MEANS", "MOST_FALLBACK", "LATE", "PLACING", "RACE", "RACE_IN_DOUBT"),
+        *("WORTH_PLACING", "LIKELIHOOD", "MANY_RIVALS", "HIGH_MEAN"),
+        *("Fallback", "may_compare", "log_wealth"),
         *("LOWER", "LOWER_MEANS", "BEYOND", "AT", "NO_BET", "TIE_WEIGHT", "SLIGHT_STAKE", "RESTS"),
         *("LeadEvidence", "_exp"),
     },

@@ -2,6 +2,7 @@
 
 apt-get install chromium chromium-driver"""
 
+import re
 import shutil
 import sys
 import time
@@ -130,6 +131,45 @@ def test_figures_of_an_experiment_made_on_the_command_line_move_while_one_looks(
         until(lambda: "Finished: the budget is spent." in words(browser))
         assert told(browser) == "60"
     store.close()
+
+
+def days(store: Any, rates: dict[str, float], number: int, **more: Any) -> Experiment:
+    """A live test of this many days, from 2 March 2026 on."""
+    settings = {"epsilon": "1%", "rewards": "binary", "per_day": 3000, "unit": "%", **more}
+    test = Experiment.create(list(rates), 1, store=store, **settings)
+    rng = np.random.default_rng(0)
+    for day in range(2, 2 + number):
+        shares = test.shares(f"2026-03-{day:02d}")
+        if shares.block:
+            times = rng.multinomial(3000, np.array(list(shares.percent.values())) / 100)
+            sums = rng.binomial(times, list(rates.values()))
+            rows = zip(rates, zip(times.tolist(), sums.tolist(), strict=True), strict=True)
+            test.tell_counts(shares.block, dict(rows))
+    return test
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_live_test_shows_percent_lift_dates_and_the_verdict(browser: Browser, width: int) -> None:
+    store = MemoryStore()
+    rates = {"old": 0.12, "red": 0.1, "a page of a long name": 0.11}
+    days(store, rates, 20, control="old", min_blocks=14)
+    with serving(store) as url:
+        show(browser, width, 800)
+        browser.get(f"{url}/experiments/experiment")
+        seen = words(browser)
+        assert "regret at most 1 percentage point at confidence 95 %" in seen
+        assert re.search(r"old\s+1[12]\.\d+%", seen)
+        assert re.search(r"Against old\s+No other arm is better than old by more than", seen)
+        assert "keep it." in seen
+        assert re.search(r"red\s+-[\d.]+\s+-[\d.]+ … [-+][\d.]+", seen)
+        assert "Difference from old in percentage points." in seen
+        for name, value in (("First", "02"), ("Last", "15")):
+            assert re.search(rf"{name} day\s+2026-03-{value}", seen)
+        assert re.search(r"Elapsed\s+14 days", seen)
+        assert re.search(r"2026-03-02\s+2026-03-15", seen)  # the axis of the chart
+        assert "on average over the days of the test. Of 100 such statements at most 5" in seen
+        across = "return document.documentElement.scrollWidth"
+        assert browser.execute_script(across) <= width
 
 
 def test_a_page_says_when_it_is_not_connected_and_comes_back(browser: Browser) -> None:

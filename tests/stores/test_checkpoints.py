@@ -13,8 +13,7 @@ from places import opening
 from shortlist.engine import Experiment, verify
 from shortlist.engine.log_entries import written_by
 from shortlist.stores import News, Store, sql, sqlite
-from shortlist.stores.checkpoints import packed, unpacked
-from shortlist.stores.checksums import Head
+from shortlist.stores.checksums import Head, packed, unpacked
 from shortlist.stores.sqlite import SQLiteStore
 
 ROWS = 50

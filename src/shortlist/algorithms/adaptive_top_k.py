@@ -5,8 +5,7 @@ from math import ceil, log, log2
 import numpy as np
 
 from shortlist.algorithms.algorithm import Delta, Scale
-from shortlist.algorithms.subroutines.sampling import even_shares
-from shortlist.algorithms.subroutines.sorting import Sorting
+from shortlist.algorithms.steps import Sorting, even_shares
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Search
 

@@ -99,6 +99,7 @@ Delta = Annotated[float, Within(0, 1, strictly=True)]  # probability of a failur
 Scale = Annotated[float, Within(1e-9, 1e9)]  # factor
 Count = Annotated[int, Within(1, COUNTABLE)]
 CountFrom0 = Annotated[int, Within(0, COUNTABLE)]  # a number that may be 0
+CountFrom2 = Annotated[int, Within(2, COUNTABLE)]  # of pulls that have a variance
 
 
 def options_of(search: Callable[..., Search]) -> Mapping[str, Parameter]:
@@ -343,6 +344,7 @@ class Algorithm:
     guarded: bool = False
     items: bool = False  # supports a test set
     normal: bool = False  # supports normal rewards of unknown variances
+    only_normal: bool = False  # rests on them, and on as many pulls as it asks for
     shared: bool = False  # supports arms that depend on each other, on shared seeds
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
     features: bool = False  # is guided by features of the arms
@@ -437,8 +439,20 @@ class Algorithm:
             raise UnsupportedGoal(f"{self.name} does not support constraints, but {CONSTRAINED}")
         if problem.features is not None and not (self.features or self.guarded):
             raise UnsupportedGoal(f"{self.name} does not use `features`, but {GUIDED}")
+        if self.only_normal:
+            self._check_normal(problem)
         self._check_declared(problem)
         self._check_budget(problem)
+
+    def _check_normal(self, problem: Problem) -> None:
+        """Refuse rewards that are not declared normal, and limits of arms."""
+        if problem.rewards.knows_spread:
+            raise InvalidInput(
+                f"`rewards` are {problem.rewards.kind}, but {self.name} rests on normal rewards of"
+                " unknown variances: say rewards='normal'"
+            )
+        if problem.limits is not None:
+            raise InvalidInput(f"arms have limits, but {self.name} does not support them")
 
     def _check_declared(self, problem: Problem) -> None:
         """Refuse a declaration that nothing would be proved from."""

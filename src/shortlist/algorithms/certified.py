@@ -19,8 +19,7 @@ from shortlist.certificates.linear.search import check_linear, linear_search
 from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
-from shortlist.certificates.split.fallback import FixedSamples
-from shortlist.certificates.split.search import split_search
+from shortlist.certificates.split.search import FixedSamples, split_search
 from shortlist.constraints import Laminar, MatroidConstraint, best_set
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem

@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from shortlist.algorithms.algorithm import Delta, Growth
-from shortlist.algorithms.subroutines.race import Intervals, Race, Rule, race, top_mask
+from shortlist.algorithms.race import Intervals, Race, Rule, race, top_mask
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.constraints import best_by, best_set
 from shortlist.problem import Problem

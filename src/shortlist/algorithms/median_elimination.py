@@ -4,7 +4,7 @@ from math import ceil, log
 
 import numpy as np
 
-from shortlist.algorithms.subroutines.sampling import best, sample
+from shortlist.algorithms.steps import best, sample
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Search
 

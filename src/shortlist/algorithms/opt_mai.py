@@ -4,8 +4,7 @@ from math import ceil, exp
 
 import numpy as np
 
-from shortlist.algorithms.subroutines.sampling import best, even_shares
-from shortlist.algorithms.subroutines.sorting import Sorting
+from shortlist.algorithms.steps import Sorting, best, even_shares
 from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import mirrored
 from shortlist.problem import Problem

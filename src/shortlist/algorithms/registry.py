@@ -18,10 +18,12 @@ from shortlist.algorithms.certified import certified
 from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
 from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
 from shortlist.algorithms.improved_top_k import improved_top_k
-from shortlist.algorithms.kl_lucb import kl_lucb
-from shortlist.algorithms.lucb import lucb
+from shortlist.algorithms.kn import kn
+from shortlist.algorithms.lucb import kl_lucb, lucb
 from shortlist.algorithms.median_elimination import median_elimination
+from shortlist.algorithms.ocba_m import ocba_m
 from shortlist.algorithms.opt_mai import opt_mai
+from shortlist.algorithms.rinott import rinott
 from shortlist.algorithms.sar import sar
 from shortlist.algorithms.track_and_stop import track_and_stop
 from shortlist.algorithms.uniform import uniform
@@ -121,6 +123,29 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedConfidence,),
             f"k = 1 only; with a proven threshold, {REGRET}",
             "Garivier, Kaufmann 2016, Track-and-Stop; with an epsilon, Degenne, Koolen 2019",
+        ),
+        Algorithm(
+            "kn",
+            kn,
+            (FixedConfidence,),
+            "k = 1, normal rewards: the best arm with probability 1 - delta if it is ahead by"
+            " epsilon",
+            "Kim, Nelson 2001, fully sequential",
+            normal=True,
+            only_normal=True,
+            shared=True,
+        ),
+        Algorithm(
+            "rinott",
+            rinott,
+            (FixedConfidence,),
+            f"k = 1, normal rewards: {REGRET}",
+            "Rinott 1978, two stages",
+            normal=True,
+            only_normal=True,
+        ),
+        Algorithm(
+            "ocba-m", ocba_m, (FixedBudget,), "none", "Chen, He, Fu, Lee 2008, OCBA-m", normal=True
         ),
     )
 }

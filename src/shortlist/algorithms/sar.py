@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from shortlist.algorithms.subroutines.sampling import best
-from shortlist.algorithms.subroutines.sorting import Sorting
+from shortlist.algorithms.steps import Sorting, best
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem

@@ -6,16 +6,16 @@ from math import sqrt
 
 import numpy as np
 
+from shortlist.algorithms import likelihood_ratio as thresholds
 from shortlist.algorithms.algorithm import Growth
-from shortlist.algorithms.subroutines import likelihood_ratio as thresholds
-from shortlist.algorithms.subroutines.likelihood_ratio import (
+from shortlist.algorithms.likelihood_ratio import (
     Comparison,
     Threshold,
     best_proportions,
     divergence_of,
     swap_evidence,
 )
-from shortlist.algorithms.subroutines.sampling import best
+from shortlist.algorithms.steps import best, rounded_shares
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
@@ -117,7 +117,7 @@ class Tracking:
         # forced exploration of D-tracking (Lemma 8)
         wanted = np.maximum(wanted, sqrt(total + batch) - self.pulls.size / 2)
         lacking = np.maximum(wanted - self.pulls, 0)
-        return _rounded(batch * lacking / lacking.sum(), batch, self.rng)
+        return rounded_shares(batch * lacking / lacking.sum(), batch, self.rng)
 
     def _proportions(self, means: FloatArray, leader: int, others: IntArray) -> FloatArray:
         # away from 0 and 1, where an arm's divergence from all others is infinite
@@ -136,11 +136,3 @@ def _threshold(name: str, rewards: RewardModel) -> Threshold:
     if name == "proven" and rewards.has_range:
         return thresholds.mixture
     return thresholds.iterated_logarithm
-
-
-def _rounded(shares: FloatArray, batch: int, rng: np.random.Generator) -> IntArray:
-    """Whole numbers that add up to the batch, the largest remainders rounded up."""
-    whole = np.floor(shares).astype(np.int64)
-    left = batch - int(whole.sum())
-    whole[best(shares - whole, left, rng)] += 1
-    return whole

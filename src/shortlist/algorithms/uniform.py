@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from shortlist.algorithms.subroutines.sampling import best, even_shares
+from shortlist.algorithms.steps import best, even_shares
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import fixed_design

@@ -14,27 +14,27 @@ import click
 
 import shortlist
 from shortlist.cli.blocks import shares
-from shortlist.cli.catalogue import archive, delete, rename
-from shortlist.cli.demo import demo
 from shortlist.cli.forecast import forecast
 from shortlist.cli.live import (
+    archive,
     ask,
     copy,
     create,
+    delete,
     export,
     import_,
     list_,
     release,
+    rename,
     resume,
     retire,
     tell,
     verify,
 )
-from shortlist.cli.mcp import mcp
 from shortlist.cli.past import assess, certify
 from shortlist.cli.run import run
-from shortlist.cli.serve import serve, tokens
-from shortlist.cli.simulate import algorithms, hardness, reproduce, simulate
+from shortlist.cli.serve import mcp, serve, tokens
+from shortlist.cli.simulate import algorithms, demo, hardness, reproduce, simulate
 from shortlist.cli.status import result, status
 from shortlist.errors import Doubtful, InvalidInput, ShortlistError, StoreExists, StoreMissing
 from shortlist.formatting import printable

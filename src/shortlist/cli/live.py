@@ -1,5 +1,5 @@
 """Commands that write experiments step by step, such as create, ask and tell, and commands on whole
-stores, such as list, export and copy."""
+stores, such as list, export, copy, rename and delete."""
 
 import time
 from dataclasses import asdict
@@ -36,6 +36,10 @@ from shortlist.reading.files import open_text
 if TYPE_CHECKING:
     from shortlist.engine import Handout
 
+
+from shortlist.cli.options import experiment_names, store_option
+from shortlist.cli.stores import client, is_service
+
 NOT_YET, OVER = 3, 4  # exit statuses of `ask`: no tickets now, or no more tickets
 
 
@@ -57,7 +61,7 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
       shortlist create arms.csv -k 1 --epsilon 2% --per-day 3000 --delay 2 --store pages.db
     """
     from shortlist.forecasting.days import outlook_of
-    from shortlist.formatting import plural
+    from shortlist.formatting import plural, unit_of
 
     if k is None:
         raise InvalidInput("`k` is missing, but an experiment needs it")
@@ -69,8 +73,10 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     begins = f"{made.settings.algorithm} starts with {plural(status.wanted, 'pull')}"
     if made.settings.problem.traffic is not None:
         begins = "open the first block with `shortlist shares`"
-        expected = outlook_of(made.settings.problem)
+        expected = outlook_of(made.settings.problem, unit_of(made.settings.unit))
         begins += f"; {expected}" if expected else ""
+    if made.settings.control is not None:
+        begins += f"; `status` and `result` compare every arm with {made.settings.control!r}"
     note(f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms, {begins}")
     made.close()
 
@@ -412,3 +418,77 @@ def copy(*, source: str, target: str, name: str | None, as_name: str | None) -> 
 
     for each in copied(source, target, name, as_name=as_name):
         note(f"{shown(target)}: experiment {each.name!r} with {plural(each.rows, 'row')}")
+
+
+name_argument = click.argument("name", shell_complete=experiment_names)
+
+
+@click.command()
+@name_argument
+@click.argument("new_name")
+@store_option
+def rename(*, name: str, new_name: str, store: str) -> None:
+    """Rename an experiment.
+
+    Its tickets stay valid. The old name stays taken, so that it never means another experiment.
+
+    \b
+    Example:
+      shortlist rename colours 'colours, first try' --store colours.db
+    """
+    if is_service(store):
+        client(store, name).rename(new_name)
+    else:
+        from shortlist.engine import rename as renamed
+
+        renamed(store, name, new_name)
+    note(f"{name!r} is now {new_name!r}")
+
+
+@click.command()
+@name_argument
+@click.option("--undo", is_flag=True, help="Make an archived experiment active again.")
+@store_option
+def archive(*, name: str, undo: bool, store: str) -> None:
+    """Archive an experiment: read-only, and left out of lists and metrics.
+
+    `status`, `result` and `export` still work.
+
+    \b
+    Examples:
+      shortlist archive colours --store colours.db
+      shortlist archive colours --undo --store colours.db
+    """
+    if is_service(store):
+        client(store, name).archive(restore=undo)
+    else:
+        from shortlist.engine import archive as archived
+
+        archived(store, name, restore=undo)
+    note(f"{name!r} is {'active again' if undo else 'archived'}")
+
+
+@click.command()
+@name_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@store_option
+def delete(*, name: str, yes: bool, store: str) -> None:
+    """Delete an experiment for good: settings, labels, rewards and events.
+
+    The store keeps its name, and when and by whom it was created and deleted. `shortlist export`
+    first if you may need it again.
+
+    \b
+    Example:
+      shortlist delete colours --yes --store colours.db
+    """
+    if not yes:
+        question = f"Delete experiment {name!r} in {shown(store)} for good?"
+        click.confirm(question, abort=True, err=True)
+    if is_service(store):
+        client(store, name).delete()
+    else:
+        from shortlist.engine import delete as deleted
+
+        deleted(store, name)
+    note(f"{name!r} is deleted")

@@ -1,4 +1,4 @@
-"""`shortlist serve` and `shortlist tokens`."""
+"""`shortlist serve`, `shortlist tokens` and `shortlist mcp`."""
 
 import time
 from ipaddress import ip_network
@@ -12,7 +12,7 @@ from shortlist.cli.output import format_option, print_rows
 from shortlist.cli.stores import shown
 from shortlist.errors import InvalidInput
 
-NEEDED = "serve needs Starlette, uvicorn and Jinja2: pip install 'shortlist[serve]'"
+NEEDS_SERVE = "serve needs Starlette, uvicorn and Jinja2: pip install 'shortlist[serve]'"
 
 
 @click.command()
@@ -106,7 +106,7 @@ def serve(
         from shortlist.service.protocol import Limits
         from shortlist.service.server import check_host, server
     except ModuleNotFoundError as error:
-        raise click.ClickException(f"{NEEDED} ({error})") from error
+        raise click.ClickException(f"{NEEDS_SERVE} ({error})") from error
     from shortlist.engine.locate import opened
 
     if any(not origin.startswith(("http://", "https://")) for origin in origins):
@@ -190,7 +190,7 @@ def create_token(*, name: str, scope: str, store: str, experiment: str | None, d
     try:
         from shortlist.service.auth import make_token
     except ModuleNotFoundError as error:
-        raise click.ClickException(f"{NEEDED} ({error})") from error
+        raise click.ClickException(f"{NEEDS_SERVE} ({error})") from error
     from shortlist.engine.locate import opened
     from shortlist.stores.base import Scope
 
@@ -255,3 +255,29 @@ def _keeper(place: object) -> "TokenStore":
     if not isinstance(place, TokenStore):
         raise InvalidInput(f"the store is {place!r}, but must be one that can hold tokens")
     return place
+
+
+NEEDS_MCP = "mcp needs the SDK of the Model Context Protocol: pip install 'shortlist[mcp]'"
+
+
+@click.command()
+@made_store_option
+def mcp(*, store: str) -> None:
+    """Serve the experiments in a store to an assistant, by the Model Context Protocol on stdio.
+
+    The tools are create, ask, tell, retire, status, result, experiments, forecast and assess. The
+    store is a file, which is created if missing, postgresql://…, or the address of a service, whose
+    token is in the environment variable SHORTLIST_TOKEN. The end of the input ends it.
+
+    Needs: pip install 'shortlist[mcp]'.
+
+    \b
+    Example, and an entry in the configuration of an assistant:
+      shortlist mcp --store tests.db
+      "shortlist": {"command": "shortlist", "args": ["mcp", "--store", "tests.db"]}
+    """
+    try:
+        from shortlist.cli.mcp_tools import tool_server
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"{NEEDS_MCP} ({error})") from error
+    tool_server(store).run("stdio")

@@ -5,10 +5,10 @@ the transactions. A `Replica` is what a program knows: `ledger.py` what was told
 `replay.py` the search that was run again with it. `telling.py` says what may be told, `worker.py`
 makes pulls with a function, `export.py` and `copying.py` take it elsewhere."""
 
-from shortlist.engine.catalogue import archive, delete, rename
 from shortlist.engine.eta import Outlook, outlook
 from shortlist.engine.experiment import Experiment
 from shortlist.engine.export import Copied, Verdict, copy, export_lines, import_lines, verify
+from shortlist.engine.locate import archive, delete, rename
 from shortlist.engine.status import Status
 from shortlist.engine.tickets import Handout, Receipt, State, Ticket
 

@@ -1,10 +1,13 @@
 """What a program knows of a live test: its blocks in place of tickets."""
 
+import time
+from calendar import timegm
 from dataclasses import replace
 from math import inf
 
 import numpy as np
 
+from shortlist.arms import position_of
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.drift.search import BlockTest
 from shortlist.driver import Outcome
@@ -21,6 +24,7 @@ from shortlist.search import Progress
 from shortlist.settings import Settings
 from shortlist.stores import Kind, News
 
+SECONDS_PER_DAY = 86400.0
 OF_BLOCKS = (Kind.OPEN, Kind.COUNTS, Kind.ASSIGN)
 
 
@@ -108,6 +112,18 @@ class BlockReplica(Replica):
             return STATES.get(self.answer.ended_by, State.ENDED)
         return State.READY
 
+    def period(self) -> tuple[float, float] | None:
+        """The days of the blocks, where their names are dates; else when they were opened."""
+        dates = [day_of(block.name) for block in self.blocks.all]
+        known = [date for date in dates if date is not None]
+        if not dates or len(known) < len(dates):
+            return super().period()
+        return min(known), max(known) + SECONDS_PER_DAY
+
+    def moments(self) -> list[str]:
+        """The names of the blocks that were told, in order."""
+        return [block.name for block in self.blocks.all[: self.blocks.passed]]
+
     def missing(self) -> str:
         """What the test waits for, in the error message."""
         counted = plural(self.test.counted, "block")
@@ -146,7 +162,19 @@ class BlockReplica(Replica):
 
     def _result(self, outcome: Outcome) -> Result:
         result = super()._result(outcome)
-        return replace(result, leads=self.blocks.leads(), notes=(*result.notes, *self._notes()))
+        notes = (*result.notes, *self._notes())
+        return replace(
+            result, leads=self.blocks.leads(), notes=notes, control_regret=self._control_regret()
+        )
+
+    def _control_regret(self) -> float | None:
+        """What keeping the control loses at most, in the user's units; None if nothing is
+        proved."""
+        arm = position_of(self.settings.control, self.settings.labels)
+        if arm is None or arm in self.ledger.retired:
+            return None
+        bound = self.test.bound_of(arm)
+        return None if bound is None else bound * self.settings.problem.rewards.scale
 
     def _notes(self) -> tuple[str, ...]:
         """Leads that change, once there is something to look at."""
@@ -154,6 +182,14 @@ class BlockReplica(Replica):
         if not counted:
             return ()
         return trend_notes(counted, self.settings.labels, self.settings.problem)
+
+
+def day_of(name: str) -> float | None:
+    """When the day of this name begins, in seconds since 1970; None if it is no date."""
+    try:
+        return float(timegm(time.strptime(name, "%Y-%m-%d")))
+    except ValueError:
+        return None
 
 
 def replica_of(name: str, settings: Settings, origin: str | None = None) -> Replica:

@@ -71,7 +71,16 @@ from shortlist.result.cells import EvaluatedCell, EvaluatedCells
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
-from shortlist.spec import Certificate, OnFailure, OnLate, Order, Population, Seeds, documented
+from shortlist.spec import (
+    Certificate,
+    OnFailure,
+    OnLate,
+    Order,
+    Population,
+    Seeds,
+    UnitName,
+    documented,
+)
 from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, text, whole, words
@@ -123,7 +132,7 @@ class Experiment(Live, Runnable):
         *,
         store: Place | None = None,
         name: str = "experiment",
-        epsilon: float | None = None,
+        epsilon: float | str | None = None,
         delta: float = 0.05,
         budget: float | None = None,
         rewards: RewardsDeclared | None = None,
@@ -150,6 +159,7 @@ class Experiment(Live, Runnable):
         skip_blocks: int = 0,
         min_blocks: int = 0,
         control: OwnLabel | None = None,
+        unit: UnitName | None = None,
         seed: int = 0,
         seeds: Seeds = "own",
         lease: float | None = None,
@@ -641,6 +651,12 @@ class Experiment(Live, Runnable):
         As cheap as `standing`."""
         with self._lock:
             return list(self._known.replay.course)
+
+    def moments(self) -> list[str]:
+        """The blocks of a live test that were told, in order: one per entry of `course` but the
+        first. Empty for other experiments."""
+        with self._lock:
+            return self._known.moments()
 
     def pulls_counted(self) -> tuple[IntArray, FloatArray]:
         """The arms, by their numbers, and the rewards of all pulls that are counted, in order.

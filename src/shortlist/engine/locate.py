@@ -1,11 +1,17 @@
-"""Where an experiment is kept: a store, or a file or a database that is opened as one."""
+"""Where an experiment is kept: a store, or a file or a database that is opened as one.
+
+Experiments of a store are renamed, archived, restored and deleted here. An archived experiment is
+read-only and left out of lists and metrics. The store keeps the names of a deleted experiment and
+when it was created and deleted, and nothing else: neither settings nor labels, rewards or
+events."""
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from shortlist.engine.log_entries import present_author
 from shortlist.errors import InvalidInput
-from shortlist.stores import Store
+from shortlist.stores import Kind, Store
 from shortlist.stores.address import is_postgres, shown_place
 from shortlist.stores.sql import SQLStore
 from shortlist.stores.sqlite import Mode, SQLiteStore
@@ -74,3 +80,78 @@ def checked_name(name: object) -> str:
         rule = f"but must have at most {LONGEST_NAME}: it is part of addresses"
         raise InvalidInput(f"`name` has {len(str(name)):,} characters, {rule}")
     return str(name)
+
+
+def rename(store: Place, name: str, new_name: str) -> None:
+    """Rename an experiment. Its tickets stay valid, and its old name stays taken.
+
+    Args:
+        store: A file, an address or a store.
+        name: Name of the experiment.
+        new_name: Its new name.
+
+    Raises:
+        StoreMissing: There is no such experiment.
+        StoreExists: The new name is or was taken.
+
+    Example:
+        >>> from shortlist.engine import Experiment, rename
+        >>> from shortlist.stores.base import MemoryStore
+        >>> store = MemoryStore()
+        >>> experiment = Experiment.create(3, 1, store=store, budget=30)
+        >>> rename(store, "experiment", "colours")
+        >>> store.names()
+        ['colours']
+    """
+    with opened(store, "rw") as place:
+        place.change(name, Kind.RENAME, checked_name(new_name), present_author())
+
+
+def archive(store: Place, name: str, *, restore: bool = False) -> None:
+    """Archive an experiment: it is read-only then, and left out of lists and metrics.
+
+    Args:
+        store: A file, an address or a store.
+        name: Name of the experiment.
+        restore: Make it active again instead.
+
+    Raises:
+        StoreMissing: There is no such experiment.
+
+    Example:
+        >>> from shortlist.engine import Experiment, archive
+        >>> from shortlist.stores.base import MemoryStore
+        >>> store = MemoryStore()
+        >>> experiment = Experiment.create(3, 1, store=store, budget=30)
+        >>> archive(store, "experiment")
+        >>> store.names()
+        []
+    """
+    kind = Kind.RESTORE if restore else Kind.ARCHIVE
+    with opened(store, "rw") as place:
+        place.change(name, kind, "", present_author())
+
+
+def delete(store: Place, name: str) -> None:
+    """Delete an experiment for good, with its settings, labels, rewards and events.
+
+    The store keeps its names, and when and by whom it was created and deleted.
+
+    Args:
+        store: A file, an address or a store.
+        name: Name of the experiment.
+
+    Raises:
+        StoreMissing: There is no such experiment.
+
+    Example:
+        >>> from shortlist.engine import Experiment, delete
+        >>> from shortlist.stores.base import MemoryStore
+        >>> store = MemoryStore()
+        >>> experiment = Experiment.create(3, 1, store=store, budget=30)
+        >>> delete(store, "experiment")
+        >>> store.names()
+        []
+    """
+    with opened(store, "rw") as place:
+        place.change(name, Kind.DELETE, "", present_author())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -430,6 +430,8 @@ class Replica:
             warnings=self.replay.checks.warnings,
             notes=self.replay.checks.notes,
             live=self.live(),
+            unit=self.settings.unit,
+            period=self.period(),
         )
 
     @property
@@ -542,7 +544,7 @@ class Replica:
         run = algorithm, settings.seed, seconds, self.ledger.retired
         result = Result.of(outcome, settings.labels, problem, *run)
         items = None if settings.cells is None else len(settings.cells.labels)
-        result = replace(result, control=settings.control, items=items)
+        result = replace(result, control=settings.control, unit=settings.unit, items=items)
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
     def _spending(self) -> FloatArray:
@@ -552,6 +554,15 @@ class Replica:
     def live(self) -> str:
         """The present state of the blocks of a live test; empty for other experiments."""
         return ""
+
+    def period(self) -> tuple[float, float] | None:
+        """When the first and the last result so far came, in seconds since 1970."""
+        began, ended = self.ledger.began, self.ledger.ended
+        return (began, ended) if isfinite(began) and isfinite(ended) else None
+
+    def moments(self) -> list[str]:
+        """The names of the blocks of a live test that were passed; none for other experiments."""
+        return []
 
     def trouble(self) -> str:
         """Why the experiment is stopped; empty if it is not."""

@@ -13,17 +13,22 @@ from shortlist.confidence import estimates, feasible_places, places
 from shortlist.driver import unit_tally
 from shortlist.engine.tickets import State
 from shortlist.formatting import (
+    RAW,
     Tabular,
     TextTable,
+    Unit,
     amount_text,
     bound_text,
     chance_text,
+    day_text,
+    days_text,
     interval_text,
     known_before,
     mean_text,
     plural,
     printable,
     range_of,
+    unit_of,
 )
 from shortlist.interim import Tally, chances
 from shortlist.problem import Problem
@@ -68,15 +73,17 @@ class ArmsTold:
         for row in zip(*columns, *last, strict=True):
             yield dict(zip((*names, "to_go", "chance", "known"), map(_known, row), strict=True))
 
-    def cells(self, arm: int, *, decided: bool = False) -> tuple[str, ...]:
+    def cells(self, arm: int, *, decided: bool = False, unit: Unit = RAW) -> tuple[str, ...]:
         """One arm as a row of a table; once it is `decided`, whether it was chosen."""
         place = self.places[arm]
         ends = float(self.low[arm]), float(self.high[arm])
         return (
             str(self.labels[arm]),
             f"{self.pulls[arm]:,}",
-            mean_text(float(self.means[arm]), *ends, among=range_of(self.means.tolist())),
-            interval_text(*ends),
+            mean_text(
+                float(self.means[arm]), *ends, among=range_of(self.means.tolist()), unit=unit
+            ),
+            interval_text(*ends, unit=unit),
             DECIDED.get(place, place) if decided else place,
             "" if decided else chance_text(float(self.chances[arm])),
             f"{self.to_go[arm]:,}",
@@ -112,6 +119,9 @@ class Status(Tabular):
     #: pulls that were made and told after their arm left: they cost, their reward is not used
     unused: int = 0
     late: int = 0  #: tickets whose lease was over: each counts as the experiment's `on_late`
+    unit: str | None = None  #: unit of tables; figures are raw
+    #: when the first and the last result so far came, in seconds since 1970; None before
+    period: tuple[float, float] | None = None
     live: str = ""  #: state of the blocks of a live test; empty for other experiments
 
     @property
@@ -165,6 +175,8 @@ class Status(Tabular):
             "warnings": list(self.warnings),
             "notes": list(self.notes),
             "live": self.live,
+            "unit": self.unit,
+            "period": None if self.period is None else list(self.period),
             "arms": list(self.arms.rows()),
         }
 
@@ -177,14 +189,17 @@ class Status(Tabular):
         unknown = np.isnan(worth)  # they come after all others
         likely = np.round(np.nan_to_num(self.arms.chances), 2)
         best_first = np.lexsort((-np.nan_to_num(worth), -likely, unknown))
-        decided = self._decided
+        decided, unit = self._decided, unit_of(self.unit)
         left_out = best_first.size - whole("rows", rows, at_least=0)
         more = [plural(left_out, "more arm")] if left_out > 0 else []
         doubts = [f"Warning: {message}" for message in self.warnings]
         doubts += [f"Note: {message}" for message in self.notes]
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),
-            [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
+            [
+                self.arms.cells(arm, decided=decided, unit=unit)
+                for arm in best_first[:rows].tolist()
+            ],
             title=self._headline(),
             verdict="\n".join([*more, *known_before(int(self.arms.known.sum())), *doubts]),
         )
@@ -196,11 +211,17 @@ class Status(Tabular):
     def _headline(self) -> str:
         decided = self._decided
         failures = plural(self.failures, "failure")
-        facts = [self.state.value, *self._told, *([] if decided else [self._waiting]), failures]
+        facts = [
+            self.state.value,
+            *self._since,
+            *self._told,
+            *([] if decided else [self._waiting]),
+            failures,
+        ]
         if self.bound is not None:
-            lost = (
-                f"at most {bound_text(self.bound, 3)} {'would be' if self.warnings else 'is'} lost"
-            )
+            most = bound_text(self.bound, 3, unit_of(self.unit))
+            verb = "would be" if self.warnings else "is" if self.unit is None else "are"
+            lost = f"at most {most} {verb} lost"
             if self.among < len(self.arms.labels):
                 lost += " among the remaining arms"
             facts.append(lost if decided else f"{lost} so far")
@@ -208,6 +229,13 @@ class Status(Tabular):
             facts.append("but the rewards refute the declaration: nothing is guaranteed")
         line = f"{self.name}: {', '.join(facts)}"
         return f"{line}\n{self.trouble}" if self.trouble else line
+
+    @property
+    def _since(self) -> list[str]:
+        """The day on which a live test began, and its days so far."""
+        if self.period is None or not self.live:
+            return []
+        return [f"since {day_text(self.period[0])}, {days_text(self.period)}"]
 
     @property
     def _told(self) -> list[str]:

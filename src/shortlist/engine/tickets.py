@@ -2,16 +2,18 @@
 
 Tickets are numbered in one order.
 
-The pulls of a batch are dealt out like cards: every entry gets its first pull, then every entry its
-second, and so on. So a change in the world while a batch is worked off, the time of day for one,
-meets all arms alike. Take arms 7, 4 and 9, to be pulled 1, 3 and 2 times, with tickets from 10 on:
+The pulls of a batch are dealt *in proportion*: an arm with two fifths of the pulls gets two of
+every five tickets, from the first to the last. So a change in the world while a batch is worked
+off, the time of day for one, meets all arms alike. Pull number k of an entry with t pulls is due at
+(k + 1/2) / t of the batch, and tickets are in the order of these times. Take arms 7, 4 and 9, to be
+pulled 1, 4 and 2 times, with tickets from 10 on:
 
-    round 0    10 -> arm 4    11 -> arm 9    12 -> arm 7
-    round 1    13 -> arm 4    14 -> arm 9
-    round 2    15 -> arm 4
+    due       1/8   1/4   3/8   1/2   5/8   3/4   7/8
+    ticket     10    11    12    13    14    15    16
+    arm         4     9     4     7     4     9     4
 
-Rounds of the same width form a *stretch*. Tickets are looked up, never stored: bisection finds the
-stretch, a division the round and the rank in it.
+Tickets are looked up, never stored: a large batch is dealt in parts of the same proportions, and
+one part at a time is in memory.
 
 A lease reserves a ticket. Its end is a fact about how long an evaluation takes, and so perhaps
 about its reward. docs/late.md proves what may follow from it without changing the distribution of
@@ -23,6 +25,7 @@ search must not depend on which worker was quicker: rewards are added up in the 
 import json
 import logging
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -160,6 +163,7 @@ def shared_seed(seed: int, position: int) -> int:
 
 
 Tickets = Iterable[int] | IntArray
+DEALT_TOGETHER = 50_000  # tickets of a part of a batch, about
 
 
 class Places(NamedTuple):
@@ -168,6 +172,14 @@ class Places(NamedTuple):
     entries: IntArray  # of the batch
     arms: IntArray
     draws: IntArray  # which pull of its arm it is, counted over the whole run
+
+
+class Dealt(NamedTuple):
+    """A part of a batch: the tickets from `first` on."""
+
+    first: int
+    entries: IntArray  # of each ticket
+    nth: IntArray  # which pull of its entry each ticket is
 
 
 class Numbering:
@@ -184,13 +196,8 @@ class Numbering:
         times = pulls.times  # (entries,)
         self.total = int(times.sum())
         self._first_draws = drawn[pulls.arms] + total_before(pulls.arms, times)
-        # Most pulls first: then every round goes to the first entries of this order.
-        self._order = np.argsort(-times, kind="stable")
-        tops = np.unique(times[times > 0])  # (stretches,): rounds after which some entry is done
-        self._bottoms = np.concatenate([[0], tops[:-1]])  # the first round of every stretch
-        self._widths = times.size - np.searchsorted(np.sort(times), tops)  # entries still in it
-        sizes = (tops - self._bottoms) * self._widths
-        self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])  # its first ticket
+        self._parts = max(1, -(-self.total // DEALT_TOGETHER))
+        self._dealt: tuple[int, Dealt] | None = None  # the part that was needed last
 
     @property
     def end(self) -> int:
@@ -204,13 +211,13 @@ class Numbering:
 
     def arms(self, tickets: Tickets) -> IntArray:
         """The arm of each of the tickets."""
-        _, _, entries = self._turns(tickets)
+        entries, _ = self._turns(tickets)
         return self.pulls.arms[entries]
 
     def places(self, tickets: Tickets) -> Places:
         """Where each of the tickets belongs."""
-        stretch, rounds, entries = self._turns(tickets)
-        draws: IntArray = self._first_draws[entries] + self._bottoms[stretch] + rounds
+        entries, nth = self._turns(tickets)
+        draws: IntArray = self._first_draws[entries] + nth
         return Places(entries, self.pulls.arms[entries], draws)
 
     def positions(self, tickets: Tickets) -> IntArray:
@@ -228,18 +235,52 @@ class Numbering:
     def calls(self, tickets: Tickets, most: int | None) -> IntArray:
         """The number of the call that makes each of the tickets, where a call makes up to `most`
         pulls of an entry; without a limit, all of them."""
-        stretch, rounds, entries = self._turns(tickets)
-        nth = self._bottoms[stretch] + rounds  # pull of its entry
+        entries, nth = self._turns(tickets)
         size = entries.max(initial=0) + 1
         number: IntArray = entries if most is None else entries + size * (nth // most)
         return number
 
-    def _turns(self, tickets: Tickets) -> tuple[IntArray, IntArray, IntArray]:
-        """The stretch of each of the tickets, its round in it, and its entry."""
+    def _turns(self, tickets: Tickets) -> tuple[IntArray, IntArray]:
+        """The entry of each of the tickets, and which pull of the entry it is."""
         offsets = np.asarray(tickets, dtype=np.int64) - self.first
-        stretch = self._starts.searchsorted(offsets, side="right") - 1
-        rounds, ranks = np.divmod(offsets - self._starts[stretch], self._widths[stretch])
-        return stretch, rounds, self._order[ranks]
+        if self._parts == 1:
+            _, entries, nth = self._part(0)
+            return entries[offsets], nth[offsets]
+        both = np.empty((2, offsets.size), dtype=np.int64)
+        left = np.arange(offsets.size)
+        while left.size:
+            ahead = range(1, self._parts)
+            part = bisect_right(ahead, int(offsets[left[0]]), key=self._begin_of)
+            first, entries, nth = self._part(part)
+            inside = offsets[left] - first
+            here = (inside >= 0) & (inside < entries.size)
+            both[:, left[here]] = entries[inside[here]], nth[inside[here]]
+            left = left[~here]
+        return both[0], both[1]
+
+    def _before(self, part: int) -> IntArray:
+        """How many pulls of every entry are in the parts before this one: (entries,)."""
+        whole, rest = np.divmod(self.pulls.times, self._parts)  # part * times may overflow
+        before: IntArray = part * whole + part * rest // self._parts
+        return before
+
+    def _begin_of(self, part: int) -> int:
+        return int(self._before(part).sum())
+
+    def _part(self, part: int) -> Dealt:
+        """The tickets of a part, in the order in which their pulls are due."""
+        if self._dealt is None or self._dealt[0] != part:
+            before = self._before(part)
+            times = self._before(part + 1) - before
+            # entries with more pulls come first where pulls are due at the same time
+            entries = np.repeat(order := np.argsort(-times, kind="stable"), times[order])
+            within = np.arange(entries.size) - np.repeat(
+                np.cumsum(times[order]) - times[order], times[order]
+            )
+            due = np.argsort((2 * within + 1) / times[entries], kind="stable")
+            dealt = Dealt(int(before.sum()), entries[due], (within + before[entries])[due])
+            self._dealt = part, dealt
+        return self._dealt[1]
 
 
 class OpenBatches:

@@ -28,7 +28,7 @@ from shortlist.engine.calls import (
 )
 from shortlist.engine.command import Command
 from shortlist.engine.eta import Underway
-from shortlist.engine.executors import pool_on
+from shortlist.engine.executors import Done, EventLoopPool, ExecutorPool, named, pool_on
 from shortlist.engine.progress import display
 from shortlist.engine.status import Status
 from shortlist.engine.tickets import (
@@ -45,7 +45,6 @@ from shortlist.engine.tickets import (
     with_cost,
     without_infos,
 )
-from shortlist.engine.worker_pool import Done, EventLoopPool, ExecutorPool, named
 from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.formatting import plural, printable
 from shortlist.result import Result

@@ -1,6 +1,7 @@
 """What to expect of a live test before its rates are known: days, by simulation."""
 
 from dataclasses import replace
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
 from shortlist.certificates.drift.tuning import USUAL_RATE
 from shortlist.driver import counted, finish
+from shortlist.formatting import RAW, Unit, given_text, mean_text
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards
@@ -45,7 +47,7 @@ def _days(problem: Problem, means: FloatArray, rng: np.random.Generator) -> int:
     return finish(counted(find("certified"), problem, rng), pulled).rounds
 
 
-def outlook_of(problem: Problem) -> str:
+def outlook_of(problem: Problem, unit: Unit = RAW) -> str:
     """What to expect, in a sentence; empty if nothing is known about the visitors."""
     traffic = problem.traffic
     if traffic is None or traffic.per_day is None or problem.n_arms > MOST_SIMULATED:
@@ -55,8 +57,10 @@ def outlook_of(problem: Problem) -> str:
     ahead = min(AHEAD * epsilon, 1 - rate)
     alike, apart = (expected_days(problem, rate, each) for each in (0.0, ahead))
     scale = problem.rewards.scale
+    near = mean_text(rate * scale, -inf, inf, unit=unit)
+    lead = given_text(ahead * scale, unit)
     return (
-        f"if rates are near {rate * scale:.3g}: {alike.median} days (90 %: {alike.late}) where all"
+        f"if rates are near {near}: {alike.median} days (90 %: {alike.late}) where all"
         f" arms are alike, {apart.median} days (90 %: {apart.late}) where the best lead by"
-        f" {ahead * scale:.3g}, with {traffic.per_day:,} visitors per day"
+        f" {lead}, with {traffic.per_day:,} visitors per day"
     )

@@ -299,7 +299,7 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     items: ItemsGiven | None = None,
     order: Order = "shared",
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
     delta: float = 0.05,
     minimize: bool = False,
     budget: float | Sequence[float] | None = None,
@@ -371,7 +371,8 @@ def forecast(  # noqa: D417  # `documented` adds the settings
         'expected-loss'"""
     asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
-    epsilon, delta = asked["epsilon"], asked["delta"]
+    allowed: float | None = asked["epsilon"]
+    delta = asked["delta"]
     function_or_none("on_progress", on_progress)
     believed = guess(n, k, means, prior, pilot)
     if costs is not None and pilot is not None:
@@ -381,20 +382,20 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     scene = scene_of(believed, items, order, checked_prices(costs), most)
     family = _checked_family(groups, quotas, constraint, k, several=pilot is None)
     scene = replace(scene, features=known, constraint=family)
-    goals = _goals(epsilon, delta, budget)
+    goals = _goals(allowed, delta, budget)
     left_out: tuple[str, ...] = ()
-    if algorithms is None and epsilon is not None and items is None:
+    if algorithms is None and allowed is not None and items is None:
         left_out = _too_slow(believed.n_arms, runs)
     wanted = _defaults(goals, left_out, scene)
     if algorithms is not None:
-        wanted = _served(_distinct(algorithms), goals, epsilon)
+        wanted = _served(_distinct(algorithms), goals, allowed)
     candidates = [
         _candidate(
             algorithm,
             each,
             scene,
             k,
-            epsilon,
+            allowed,
             delta,
             minimize,
             {
@@ -417,10 +418,10 @@ def forecast(  # noqa: D417  # `documented` adds the settings
             )
         candidates += live
     started = time.perf_counter()
-    prospects = _simulated(candidates, scene, epsilon, pace, runs, seed, workers, on_progress)
+    prospects = _simulated(candidates, scene, allowed, pace, runs, seed, workers, on_progress)
     seconds = time.perf_counter() - started
     return Forecast(
-        prospects, scene.words, believed.n_arms, k, epsilon, delta, runs, seed, left_out, seconds
+        prospects, scene.words, believed.n_arms, k, allowed, delta, runs, seed, left_out, seconds
     )
 
 

@@ -12,7 +12,7 @@ from shortlist.algorithms import ALGORITHMS, Algorithm, AlgorithmLike, find
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.problem import FixedBudget, FixedConfidence
-from shortlist.theory.hardness import Hardness, hardness
+from shortlist.theory import Hardness, hardness
 from shortlist.validation import plain, whole
 
 FIRST = 2  # pulls per arm at the first rung: below that, some methods cannot start

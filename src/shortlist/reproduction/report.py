@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,10 +13,21 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from shortlist.algorithms import AlgorithmLike, find
 from shortlist.errors import InvalidInput
 from shortlist.formatting import percent_text
 from shortlist.reproduction import findings as theorems
-from shortlist.reproduction.design import ADAPTIVE, SCALE, SCALED, SWEPT, Design, Panel
+from shortlist.reproduction.design import (
+    ADAPTIVE,
+    QUICK_RUNS,
+    RUNS,
+    SCALE,
+    SCALED,
+    SWEPT,
+    Design,
+    Panel,
+    choose,
+)
 from shortlist.reproduction.findings import (
     Behind,
     Curve,
@@ -27,7 +39,8 @@ from shortlist.reproduction.findings import (
     first_decisions,
     judge,
 )
-from shortlist.reproduction.runs import ResultRow, replace
+from shortlist.reproduction.runs import ResultRow, replace, results
+from shortlist.validation import check_sendable, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,3 +564,30 @@ def _details(design: Design, rows: Sequence[ResultRow]) -> Section:
 def _inline(path: Path) -> str:
     data = base64.b64encode(path.read_bytes()).decode()
     return f'<img alt="{escape(path.stem)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def reproduce(
+    folder: str | Path,
+    *,
+    panels: Sequence[str] = (),
+    algorithms: Sequence[AlgorithmLike] = (),
+    runs: int | None = None,
+    seed: int = 0,
+    quick: bool = False,
+    workers: int | None = None,
+) -> Path:
+    """Measure, or continue to measure, in a folder; write its report and return its path.
+
+    `panels` are all 15 if none is given. `algorithms` are compared with the standard methods on
+    every panel, within budgets, to a confidence, or both, as each allows. `workers` processes, one
+    per core by default, do not change the results."""
+    check_matplotlib()
+    if runs is None:
+        runs = QUICK_RUNS if quick else RUNS
+    design = Design(choose(panels), runs, seed, quick, tuple(algorithms))
+    processes = whole("workers", os.cpu_count() if workers is None else workers, at_least=1)
+    if processes > 1:
+        for algorithm in algorithms:
+            check_sendable(find(algorithm).name, algorithm)
+    place = Path(folder)
+    return write_report(design, results(design, place, processes), place)

@@ -1,8 +1,7 @@
 """Results: the chosen arms, the regret bound, the evidence, tables and plots."""
 
-from shortlist.result.arm_result import ArmResult
 from shortlist.result.groups import GroupResult
-from shortlist.result.lift import ArmLift, Lift
+from shortlist.result.lift import ArmLift, ArmResult, Lift
 from shortlist.result.result import Result
 
 __all__ = ["ArmLift", "ArmResult", "GroupResult", "Lift", "Result"]

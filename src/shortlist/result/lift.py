@@ -1,7 +1,7 @@
-"""Lift: differences and ratios between every arm and a control."""
+"""The result of one arm, and lift: differences and ratios between every arm and a control."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
@@ -9,15 +9,50 @@ from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.arrays import BoolArray, FloatArray, IntArray, confidence_of
 from shortlist.confidence import delta_of, differences, ratios
 from shortlist.formatting import (
+    RAW,
     Tabular,
     TextTable,
+    Unit,
     confidence_text,
     interval_text,
     mean_text,
     plain,
+    unit_of,
 )
 from shortlist.problem import Goal, Problem
-from shortlist.result.arm_result import LabelT
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    LabelT = TypeVar("LabelT", default=Any)
+else:  # typing knows defaults from Python 3.13 on
+    from typing import TypeVar
+
+    LabelT = TypeVar("LabelT")
+
+
+@dataclass(frozen=True, slots=True)
+class ArmResult(Generic[LabelT]):
+    """The result of one arm; generic in the type of its label.
+
+    With probability at least 1 - delta, the true means of all arms are between `low` and `high`."""
+
+    label: LabelT  #: label, as it was given
+    pulls: int  #: number of rewards that count: in the order of its pulls, up to the first missing
+    #: mean of these rewards, on a test set the estimated mean over all items; None if unknown
+    mean: float | None
+    low: float  #: lower end of the confidence interval of its mean
+    high: float  #: upper end of that interval
+    chosen: bool  #: whether it is in `top`
+    limit: int | None = None  #: maximum number of pulls; None without a limit
+    cost: float = 1.0  #: declared cost of a pull
+    spent: float = 0.0  #: total cost of its pulls
+    retired: bool = False  #: whether it was retired before the end
+    #: number of rewards that do not count, because an earlier pull of the arm is missing
+    waiting: int = 0
+    #: number of scores on a test set known before the first pull; the mean includes them
+    known: int = 0
+
 
 SHOWN = 40  # arms in a table
 
@@ -58,6 +93,7 @@ class Lift(Tabular, Generic[LabelT]):
     control: LabelT  #: label of the arm that the others are compared with
     confidence: float  #: probability with which all intervals hold
     arms: tuple[ArmLift[LabelT], ...] = field(repr=False)  #: all other arms, in the order given
+    unit: str | None = field(default=None, repr=False)  #: unit of tables; figures are raw
 
     def to_dict(self) -> dict[str, object]:
         """Return all fields as JSON types; None for unknown values."""
@@ -70,7 +106,7 @@ class Lift(Tabular, Generic[LabelT]):
         ordered = sorted(self.arms, key=_largest_first)
         left_out = len(ordered) - SHOWN
         sure = confidence_text(self.confidence)
-        rows = [_cells(arm) for arm in ordered[:SHOWN]]
+        rows = [lift_cells(arm, unit_of(self.unit)) for arm in ordered[:SHOWN]]
         if left_out > 0:
             rows.append((f"... {left_out:,} more", "", "", "", ""))
         return (
@@ -144,11 +180,15 @@ def _largest_first(arm: ArmLift) -> float:
     return np.inf if arm.difference is None else -arm.difference
 
 
-def _cells(arm: ArmLift) -> tuple[str, ...]:
+def lift_cells(arm: ArmLift, unit: Unit = RAW) -> tuple[str, ...]:
+    """The cells of an arm: label, difference, its interval, ratio, its interval."""
     gap = arm.difference_low, arm.difference_high
-    cells = shown_label(arm.label), mean_text(arm.difference, *gap, sign=True)
+    cells = (
+        shown_label(arm.label),
+        mean_text(arm.difference, *gap, sign=True, unit=unit),
+        interval_text(*gap, sign=True, unit=unit),
+    )
     if arm.ratio_low is None or arm.ratio_high is None:
-        return (*cells, interval_text(*gap, sign=True), "-", "-")
+        return (*cells, "-", "-")
     quotient = arm.ratio_low, arm.ratio_high
-    ratio = mean_text(arm.ratio, *quotient)
-    return (*cells, interval_text(*gap, sign=True), ratio, interval_text(*quotient))
+    return (*cells, mean_text(arm.ratio, *quotient), interval_text(*quotient))

@@ -13,7 +13,7 @@ import numpy as np
 from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnknownName
-from shortlist.result.arm_result import ArmResult
+from shortlist.result.lift import ArmResult
 from shortlist.validation import shown
 
 if TYPE_CHECKING:

@@ -17,8 +17,10 @@ from shortlist.constraints import Constraint, Quotas
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import (
+    RAW,
     Tabular,
     TextTable,
+    Unit,
     amount_text,
     bound_text,
     confidence_text,
@@ -30,13 +32,13 @@ from shortlist.formatting import (
     plural,
     range_of,
     readable,
+    unit_of,
 )
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.regret import ROUNDING
-from shortlist.result.arm_result import ArmResult, LabelT
 from shortlist.result.cells import EvaluatedCells
 from shortlist.result.groups import GroupResult, groups_of, table_of
-from shortlist.result.lift import BlockLeads, Lift, lift_of
+from shortlist.result.lift import ArmResult, BlockLeads, LabelT, Lift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer, Tiers
@@ -114,6 +116,7 @@ class Result(Tabular, Generic[LabelT]):
     partial: bool = False  #: whether the search had not finished, so `top` may still change
     spent: float = 0.0  #: total cost of the pulls; their number if no costs are declared
     control: LabelT | None = field(default=None, repr=False)  #: label of the control, if given
+    unit: str | None = field(default=None, repr=False)  #: unit of tables; figures are raw
     warnings: tuple[str, ...] = ()  #: how the rewards refute the declaration: no guarantee holds
     notes: tuple[str, ...] = ()  #: unusual rewards, which can be chance
     #: whether all pulls of the last batch count; then the intervals of `lift` are narrower
@@ -123,6 +126,8 @@ class Result(Tabular, Generic[LabelT]):
     shared_seeds: bool = field(default=False, repr=False)
     #: leads within the blocks of a live test; None for other experiments
     leads: BlockLeads | None = field(default=None, repr=False)
+    #: what keeping the control loses at most, in a live test for one arm; None if not proved
+    control_regret: float | None = field(default=None, repr=False)
     #: every group with a quota: chosen arms, quota, and the estimated price of the quota
     groups: tuple[GroupResult, ...] = field(default=(), repr=False)
     #: the sets that may be chosen; None: all sets of k arms
@@ -203,31 +208,53 @@ class Result(Tabular, Generic[LabelT]):
             return f"Arms were retired, and {self.algorithm} has no bound for the others. {lost}"
         if self.reached is False and isinstance(self.goal, FixedConfidence):
             ended = ENDED[self.ended_by]
-            return f"{ended} before epsilon = {given_text(self.goal.epsilon)} was reached. {lost}"
+            wanted = given_text(self.goal.epsilon, unit_of(self.unit))
+            return f"{ended} before epsilon = {wanted} was reached. {lost}"
         return lost
 
     def _lost(self) -> str:
         if self.regret_bound is None or self.confidence is None:
             return "Nothing is guaranteed about what this choice loses."
-        at_most = f"t most {bound_text(self.regret_bound)} of mean reward"
+        at_most = f"t most {bound_text(self.regret_bound, unit=unit_of(self.unit))} of mean reward"
         among = " among the remaining arms" if any(arm.retired for arm in self.arms) else ""
         among += "" if self.leads is None else " on average over the blocks of the test"
         sure = f"with {confidence_text(self.confidence)} confidence"
         if not self.warnings:
-            return f"A{at_most} is lost{among}, {sure}.{self._kept()}"
+            kept = f" {self.kept()}" if self.kept() else ""
+            is_ = "is" if self.unit is None else "are"
+            return f"A{at_most} {is_} lost{among}, {sure}.{kept}"
         return (
             "Nothing is guaranteed: the rewards refute the declaration. If it were true, a"
             f"{at_most} would be lost{among}, {sure}."
         )
 
-    def _kept(self) -> str:
-        """What follows if the control itself is the best arm."""
-        if self.partial or self.control is None or self.top != (self.control,):
+    @property
+    def keep_control(self) -> bool:
+        """Whether it is proved that no arm is better than the control by more than epsilon.
+
+        It holds together with `regret_bound`, with probability `confidence`."""
+        return self._kept_within() is not None
+
+    def _kept_within(self) -> float | None:
+        """The most by which any arm is better than the control, if that is at most epsilon."""
+        if self.control is None or self.warnings or self.confidence is None:
+            return None
+        within = self.control_regret
+        if within is None and not self.partial and self.top == (self.control,):
+            within = self.regret_bound
+        epsilon = self.goal.epsilon if isinstance(self.goal, FixedConfidence) else math.inf
+        return within if within is not None and within <= epsilon * (1 + ROUNDING) else None
+
+    def kept(self) -> str:
+        """The verdict on the control in a sentence; empty if nothing better is ruled out."""
+        within = self._kept_within()
+        if within is None or self.control is None:
             return ""
-        assert self.regret_bound is not None
+        keep = "keep it" if self.top == (self.control,) else "you can keep it"
+        among = "remaining" if any(arm.retired for arm in self.arms) else "other"
         return (
-            f" No other arm is better than {shown_label(self.control)} by more than"
-            f" {bound_text(self.regret_bound)}: keep it."
+            f"No {among} arm is better than {shown_label(self.control)} by more than"
+            f" {bound_text(within, unit=unit_of(self.unit))}: {keep}."
         )
 
     @property
@@ -298,7 +325,9 @@ class Result(Tabular, Generic[LabelT]):
         """The chosen arms, best first, and the best of the others."""
         chosen, others = self._best_first()
         among = range_of(arm.mean for arm in self.arms)
-        shown, rest = _rows(chosen, CHOSEN_SHOWN, among), _rows(others, OTHERS_SHOWN, among)
+        unit = unit_of(self.unit)
+        shown = _rows(chosen, CHOSEN_SHOWN, among, unit)
+        rest = _rows(others, OTHERS_SHOWN, among, unit)
         return TextTable(HEADER, shown, rest)
 
     def tables(self) -> tuple[TextTable, ...]:
@@ -363,6 +392,9 @@ class Result(Tabular, Generic[LabelT]):
         against = position_of(control, labels)
         if against is None:
             raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
+        return replace(self._lift(labels, against), unit=self.unit)
+
+    def _lift(self, labels: tuple[LabelT, ...], against: int) -> Lift[LabelT]:
         if self.leads is not None:
             return self.leads.lift(labels, against, self.goal)
         if self.items is not None:
@@ -507,6 +539,9 @@ class Result(Tabular, Generic[LabelT]):
             "minimize": self.minimize,
             "complete": self.complete,
             "items": self.items,
+            "unit": self.unit,
+            "control_regret": self.control_regret,
+            "keep_control": self.keep_control,
             "arms": plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
             **({"quotas": [asdict(each) for each in self.groups]} if self.groups else {}),
             **({} if self.control is None else {"lift": self.lift().to_dict()}),
@@ -582,19 +617,22 @@ def _listed(labels: Sequence[OwnLabel]) -> str:
 
 
 def _rows(
-    arms: Sequence[ArmResult], limit: int, among: tuple[float, float]
+    arms: Sequence[ArmResult], limit: int, among: tuple[float, float], unit: Unit
 ) -> list[tuple[str, ...]]:
     """The cells of the first arms, and how many more there are."""
-    rows = [arm_cells(arm, among) for arm in arms[:limit]]
+    rows = [arm_cells(arm, among, unit) for arm in arms[:limit]]
     if len(arms) > limit:
         rows.append((f"... {len(arms) - limit:,} more", "", "", ""))
     return rows
 
 
-def arm_cells(arm: ArmResult, among: tuple[float, float] | None = None) -> tuple[str, ...]:
+def arm_cells(
+    arm: ArmResult, among: tuple[float, float] | None = None, unit: Unit = RAW
+) -> tuple[str, ...]:
     """The cells of an arm, under `HEADER`; all means are `among` these."""
-    mean = mean_text(arm.mean, arm.low, arm.high, among=among)
-    return shown_label(arm.label), readable(arm.pulls), mean, interval_text(arm.low, arm.high)
+    mean = mean_text(arm.mean, arm.low, arm.high, among=among, unit=unit)
+    interval = interval_text(arm.low, arm.high, unit=unit)
+    return shown_label(arm.label), readable(arm.pulls), mean, interval
 
 
 @contextmanager

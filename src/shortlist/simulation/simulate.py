@@ -210,7 +210,7 @@ def simulate(  # noqa: D417  # `documented` adds the settings
     means: npt.ArrayLike | None = None,
     *,
     k: int,
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
     delta: float = 0.05,
     budget: float | None = None,
     costs: npt.ArrayLike | None = None,
@@ -273,11 +273,11 @@ def simulate(  # noqa: D417  # `documented` adds the settings
         300"""
     asked = arguments(locals(), "simulate")
     runs, workers, seed = manners(runs, workers, seed)
-    epsilon = asked["epsilon"]
+    allowed: float | None = asked["epsilon"]
     function_or_none("on_progress", on_progress)
     chosen = find(algorithm)
     given = chosen.told(options, max_rounds, min_batch, certificate, window)
-    goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
+    goal = goal_of(allowed, delta, budget, capped=chosen.capped)
     known = features_of(features, checked_linear(linear), None, ())
     named = None if groups is None else group_names(groups)
     family = given_family(named, quotas, constraint, k)
@@ -296,7 +296,7 @@ def simulate(  # noqa: D417  # `documented` adds the settings
     size = None if problem.items is None else problem.items.size
     paid = None if problem.costs is None else spent
     figures = (pulls, regret, bound, seconds, made, size, paid)
-    return Runs(chosen.name, problem.n_arms, k, epsilon, *figures)
+    return Runs(chosen.name, problem.n_arms, k, allowed, *figures)
 
 
 @dataclass(frozen=True, slots=True)

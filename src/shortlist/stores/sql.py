@@ -43,12 +43,15 @@ from shortlist.stores.base import (
     retried,
     token_exists,
 )
-from shortlist.stores.checkpoints import ROWS, joined, packed, unpacked
 from shortlist.stores.checksums import (
     EMPTY,
+    ROWS,
     Head,
     first_head,
+    joined,
     news_of,
+    packed,
+    unpacked,
     verified,
     with_links,
 )

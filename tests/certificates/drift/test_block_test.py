@@ -93,6 +93,26 @@ def test_the_choice_loses_at_most_epsilon_at_confidence_under_drift(level: str) 
 
 @pytest.mark.rates
 @pytest.mark.parametrize("level", LEVELS)
+def test_choice_and_control_keep_their_bounds_together_after_every_block(level: str) -> None:
+    """One event is behind both: the bounds of the pairs with the best arm."""
+    runs, failures = number_of_runs(40, 2000), 0
+    for seed in range(runs):
+        run = Run(FAMILIES[2 * (seed % 2)][0], 1, level, seed, Traffic(240))
+        best, control = int(np.argmax(run.rates)), int(run.rng.integers(run.rates.size))
+        for _ in range(25):
+            run.block(run.test.terms())
+            top, lead = run.test.top[0], run.average_leads[:, best]
+            kept = run.test.bound_of(control)
+            if run.test.bound <= lead[top] > 0 or (kept is not None and kept < lead[control]):
+                failures += 1
+                break
+            if run.test.done:
+                break
+    assert failures_allowed(failures, runs, DELTA), failures
+
+
+@pytest.mark.rates
+@pytest.mark.parametrize("level", LEVELS)
 def test_bounds_of_all_times_hold_at_confidence_while_arms_leave_and_return(level: str) -> None:
     """Two of four arms are best and tied with a third; shares are drawn anew for every block."""
     runs, failures = number_of_runs(40, 2000), 0

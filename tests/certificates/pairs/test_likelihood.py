@@ -11,7 +11,7 @@ from scipy.special import xlogy
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.pairs.bound import StageRewards
-from shortlist.certificates.pairs.likelihood import FIRST_NOMINEE, Likelihood, largest_likelihood
+from shortlist.certificates.pairs.swap_bounds import FIRST_NOMINEE, Likelihood, largest_likelihood
 
 GAP = 0.1
 ARMS = 3

@@ -8,14 +8,14 @@ from math import comb
 import numpy as np
 import pytest
 
-from shortlist.certificates.pairs.fallback import Fallback
-from shortlist.certificates.pairs.search import pairs_search
-from shortlist.certificates.pairs.two_arm_boundary import (
+from shortlist.certificates.pairs.fallback import (
+    Fallback,
     LeadEvidence,
     TwoArmBoundary,
     boundary,
     mistaken,
 )
+from shortlist.certificates.pairs.search import pairs_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, advance

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from shortlist.certificates.frame import fixed_design, swap_failure
-from shortlist.certificates.pairs import two_arm_boundary as module
-from shortlist.certificates.pairs.two_arm_boundary import (
+from shortlist.certificates.pairs import fallback as module
+from shortlist.certificates.pairs.fallback import (
     COARSEST,
     MOST_DISTANCE,
     MOST_WALKED,

@@ -18,7 +18,7 @@ from shortlist.certificates.charged.planning import (
 )
 from shortlist.certificates.frame import MOST_LOOKS, answered, share_of
 from shortlist.problem import Problem
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search, moments_of
 
 ROUNDING = 2.0**-51  # of a reward, and of a mean of rewards
 
@@ -140,17 +140,7 @@ def _drawn(
     state.budget.pay(pulls, reply)
     rewards = reply.each / state.problem.epsilon
     state.farthest = max(state.farthest, float(np.abs(rewards).max()))
-    return _moments(rewards, times)
-
-
-def _moments(rewards: FloatArray, times: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and squared deviations of every entry, each around its first reward."""
-    entry = np.repeat(np.arange(times.size), times)
-    pivots = rewards[np.cumsum(times) - times]
-    around = rewards - pivots[entry]
-    shifts = np.bincount(entry, around, times.size) / times
-    squares = np.bincount(entry, (around - shifts[entry]) ** 2, times.size)
-    return pivots + shifts, squares.astype(np.float64)
+    return moments_of(rewards, times)
 
 
 def _proved(state: ChargedSearch, guess: Guess, bound: float) -> Answer:

@@ -12,6 +12,7 @@ the rest (docs/normal.md, Theorem 3). The race and the fallback use the same pul
 own share of delta."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -52,19 +53,41 @@ def _wrong_order(h: float, freedom: int) -> float:
 @lru_cache(maxsize=256)
 def two_stage_constant(alpha: float, first: int = FIRST_PULLS) -> float:
     """An h at which two arms change places with probability at most `alpha`, below 1/2."""
+    return _least_constant(lambda h: _wrong_order(h, first - 1), alpha)
+
+
+@lru_cache(maxsize=256)
+def rinott_constant(n_arms: int, delta: float, first: int) -> float:
+    """Rinott's h, rounded up: by a product over the other arms where `two_stage_constant` adds."""
+    return _least_constant(lambda h: _any_wrong(h, n_arms - 1, first - 1), delta)
+
+
+def _any_wrong(h: float, others: int, freedom: int) -> float:
+    """An upper bound on 1 - E[E[Phi(h / sqrt(...)) | Y]^others], by the same cells."""
+    from scipy.special import ndtr
+
+    chances, low = _cells(freedom)
+    with np.errstate(divide="ignore"):
+        spread = 1 / low[:, None] + 1 / low[None, :]
+    wrong = ndtr(-h / np.sqrt(spread)) @ chances  # of one other arm, by the cell of the best one
+    return float(chances @ -np.expm1(others * np.log1p(-wrong)))
+
+
+def _least_constant(wrong: Callable[[float], float], alpha: float) -> float:
+    """A least h at which the probability `wrong(h)` is at most alpha, rounded up."""
     from scipy.optimize import brentq
 
     high = 1.0
-    while _wrong_order(high, first - 1) > alpha:
+    while wrong(high) > alpha:
         high *= 2
-
-    def excess(h: float) -> float:
-        return float(np.log(_wrong_order(h, first - 1) / alpha))
-
-    h = float(brentq(excess, 0.0, high, xtol=1e-6))
-    while _wrong_order(h, first - 1) > alpha:
-        h *= 1 + 1e-6
+    h = 0.0 if wrong(0.0) <= alpha else float(brentq(_excess(wrong, alpha), 0.0, high, xtol=1e-6))
+    while wrong(h) > alpha:
+        h = h * (1 + 1e-6) + 1e-9
     return h
+
+
+def _excess(wrong: Callable[[float], float], alpha: float) -> Callable[[float], float]:
+    return lambda h: float(np.log(wrong(h) / alpha))
 
 
 def fallback_share(pairs: int, delta: float) -> float:

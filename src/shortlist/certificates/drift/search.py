@@ -121,6 +121,14 @@ class BlockTest:
         level = log_level(pairs, problem.delta, self.passed)
         return self._leads.effects(), np.minimum(self._wealth.bounds(level), 1.0)
 
+    def bound_of(self, arm: int) -> float | None:
+        """Bound on how much the best remaining arm leads `arm`; None unless one arm is chosen.
+
+        It holds on the event of the regret bound: that of the pairs with the best arm."""
+        others = self._without(np.array([arm]))
+        bound = float(np.maximum(self.bounds[arm, others], 0.0).max(initial=0.0))
+        return bound if self.problem.k == 1 and bound <= 1.0 else None
+
     @property
     def done(self) -> bool:
         """Whether the test may end."""

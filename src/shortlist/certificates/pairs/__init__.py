@@ -1,7 +1,7 @@
 """The certificate "pairs" (docs/pairs.md): bets with common clocks bound every swap of arms.
 
-`bound` and `swap_bounds` hold what the proof rests on, `likelihood` and `two_arm_boundary` two
-further proofs for special cases, `fallback` the fixed design behind them. `planning` decides which
+`bound` and `swap_bounds` hold what the proof rests on, `fallback` the fixed design behind them.
+`Likelihood` and `TwoArmBoundary` are further proofs for special cases. `planning` decides which
 arms to pull and how to bet, which costs pulls only; `search` runs the race.
 
 Words with a meaning of their own in this package:

@@ -1,8 +1,8 @@
 """The split certificate (docs/certificate.md): rewards that choose are never rewards that prove.
 
 `bound` and `offsets` hold what the proof rests on. `planning` drafts a certificate from
-`expected_charges`, `search` decides when to use a draft, `fallback` is the fixed design behind it;
-all these cost pulls only, and so does `tuning`.
+`expected_charges`, `search` decides when to use a draft and has the fixed design behind it; all
+these cost pulls only, and so does `tuning`.
 
 Words with a meaning of their own in this package:
 

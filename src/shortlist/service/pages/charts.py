@@ -4,7 +4,7 @@ Charts are drawn on a square of 1000 by 1000 that the page stretches; labels are
 so they stay readable on a phone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 from math import inf, isfinite, log10
 
@@ -12,7 +12,16 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.engine.status import ArmsTold
-from shortlist.formatting import bound_text, end_texts, interval_text, mean_text, plural
+from shortlist.formatting import (
+    RAW,
+    Unit,
+    bound_text,
+    end_texts,
+    interval_text,
+    mean_text,
+    plural,
+    range_of,
+)
 
 SIDE = 1000.0
 FEW = 60  # arms, up to which each has a bar
@@ -42,9 +51,10 @@ class Axis:
         share = (value - self.least) / (self.most - self.least)
         return round(SIDE * min(1.0, max(0.0, share)), 1) if not np.isnan(share) else 0.0
 
-    def ticks(self) -> tuple[str, str]:
+    def ticks(self, unit: Unit) -> tuple[str, str]:
         """Its ends."""
-        return end_texts(self.least, self.most)
+        low, high = end_texts(self.least, self.most, unit=unit)
+        return low + unit.mark, high + unit.mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,7 @@ class Bar:
     left: float
     right: float
     middle: float | None  # None if the arm was never pulled
+    bounded: bool  # whether it has an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ def best_first(arms: ArmsTold) -> IntArray:
     return order
 
 
-def bars(arms: ArmsTold, order: IntArray, axis: Axis, k: int) -> list[list[Bar]]:
+def bars(arms: ArmsTold, order: IntArray, axis: Axis, k: int, unit: Unit = RAW) -> list[list[Bar]]:
     """The arms of the table, in groups with gaps between them.
 
     All arms if they are few; otherwise the best, and those around the border of the choice."""
@@ -91,10 +102,10 @@ def bars(arms: ArmsTold, order: IntArray, axis: Axis, k: int) -> list[list[Bar]]
         border = range(max(0, k - NEAR), min(size, k + NEAR))
         joined = border.start <= 2 * NEAR
         groups = [range(max(2 * NEAR, border.stop))] if joined else [range(2 * NEAR), border]
-    return [[_bar(arms, int(order[rank]), rank, axis) for rank in group] for group in groups]
+    return [[_bar(arms, int(order[rank]), rank, axis, unit) for rank in group] for group in groups]
 
 
-def _bar(arms: ArmsTold, arm: int, rank: int, axis: Axis) -> Bar:
+def _bar(arms: ArmsTold, arm: int, rank: int, axis: Axis, unit: Unit) -> Bar:
     mean, low, high = float(arms.means[arm]), float(arms.low[arm]), float(arms.high[arm])
     known = isfinite(mean)
     return Bar(
@@ -102,11 +113,14 @@ def _bar(arms: ArmsTold, arm: int, rank: int, axis: Axis) -> Bar:
         label=str(arms.labels[arm]),
         place=arms.places[arm],
         pulls=int(arms.pulls[arm]),
-        mean=mean_text(mean, low, high) if known else "–",
-        interval=interval_text(low, high),
+        mean=mean_text(mean, low, high, among=range_of(arms.means.tolist()), unit=unit)
+        if known
+        else "–",
+        interval=interval_text(low, high, unit=unit),
         left=axis.place(low),
         right=axis.place(high),
         middle=axis.place(mean) if known else None,
+        bounded=isfinite(low) or isfinite(high),
     )
 
 
@@ -153,16 +167,17 @@ def _place(places: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoundChart:
-    """The bound by pulls on logarithmic axes, with epsilon."""
+    """The bound by pulls on logarithmic axes, or by day, with epsilon."""
 
     points: str
     goal: float | None  # the height of epsilon, if there is one
     across: tuple[str, str]  # the ends of the axes
     up: tuple[str, str]
+    by: str = "pulls"  # the axis across: pulls, or the days of a live test
 
 
 def bound_chart(
-    pulls: Sequence[int], bounds: Sequence[float], goal: float | None
+    pulls: Sequence[int], bounds: Sequence[float], goal: float | None, unit: Unit = RAW
 ) -> BoundChart | None:
     """The bound by pulls; None if there are fewer than two points."""
     # logarithmic axes have no 0: some searches bound the regret before the first pull
@@ -180,13 +195,38 @@ def bound_chart(
         points=_points(drawn),
         goal=None if goal is None else round(SIDE - _share(log10(goal), foot, top), 1),
         across=(plural(points[0][0], "pull"), plural(points[-1][0], "pull")),
-        up=_bounds_text(min(heights), max(heights)),
+        up=_bounds_text(min(heights), max(heights), unit),
     )
 
 
-def _bounds_text(least: float, most: float) -> tuple[str, str]:
+def days_chart(
+    blocks: Sequence[str], bounds: Sequence[float], goal: float | None, unit: Unit = RAW
+) -> BoundChart | None:
+    """The bound after every block of a live test, evenly spaced in time; None if there are fewer
+    than two. Only the axis of bounds is logarithmic."""
+    points = [(x, y) for x, y in enumerate(bounds) if 0 < y < inf]
+    if len(points) < 2:
+        return None
+    heights = [y for _, y in points] + ([] if goal is None else [goal])
+    left, right = points[0][0], points[-1][0]
+    foot, top = log10(min(heights)), log10(max(heights))
+    drawn = [(_share(x, left, right), SIDE - _share(log10(y), foot, top)) for x, y in points]
+    return BoundChart(
+        points=_points(drawn),
+        goal=None if goal is None else round(SIDE - _share(log10(goal), foot, top), 1),
+        across=(blocks[left], blocks[right]),
+        up=_bounds_text(min(heights), max(heights), unit),
+        by="day",
+    )
+
+
+def _bounds_text(least: float, most: float, unit: Unit) -> tuple[str, str]:
     """Two bounds, with enough digits to distinguish them."""
-    texts = [(bound_text(least, digits), bound_text(most, digits)) for digits in range(3, 18)]
+    short = replace(unit, spelled=unit.points)  # next to a narrow axis
+    texts = [
+        (bound_text(least, digits, short), bound_text(most, digits, short))
+        for digits in range(3, 18)
+    ]
     return next((pair for pair in texts if pair[0] != pair[1]), texts[0])
 
 

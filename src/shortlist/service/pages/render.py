@@ -7,11 +7,19 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shortlist.formatting import given_text, percent_text
+from shortlist.formatting import given_text, percent_text, unit_of
 from shortlist.service.auth import MISSING
 from shortlist.service.pages.view import DECIDED, LONG, MARKS, PLACES, View, headline
 
-PARTS = ("figures", "answer", "arms", "bound", "work", "log")  # that change while the page is open
+PARTS = (
+    "figures",
+    "answer",
+    "lift",
+    "arms",
+    "bound",
+    "work",
+    "log",
+)  # that change while the page is open
 
 
 @cache
@@ -24,6 +32,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters |= {"short": _short, "given": given_text, "percent": percent_text}
+    templates.filters["unit"] = unit_of
     templates.globals |= {"marks": MARKS, "places": PLACES, "decided": DECIDED}
     return templates
 

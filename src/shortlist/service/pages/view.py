@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from math import inf, isfinite
 from threading import Lock
@@ -10,16 +10,27 @@ from urllib.parse import quote
 
 import numpy as np
 
-from shortlist.arms import Label
+from shortlist.arms import Label, shown_label
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.confidence import estimates
 from shortlist.engine import Experiment, State, Status
 from shortlist.engine.status import ArmsTold
 from shortlist.engine.tickets import FREE, Lease
 from shortlist.errors import Unfinished
-from shortlist.formatting import bound_text, failures_text, plural
+from shortlist.formatting import (
+    Unit,
+    bound_text,
+    day_text,
+    days_text,
+    failures_text,
+    given_text,
+    percent_text,
+    plural,
+    unit_of,
+)
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
+from shortlist.result.lift import ArmLift, lift_cells
 from shortlist.result.result import Ending
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import charts
@@ -187,12 +198,13 @@ def guarantee(result: Result) -> str:
             f"{WHY[result.ended_by]} Of {'the remaining' if retired else 'all'} arms, {chosen} had"
             " the best mean, but there is no guarantee that no other arm is better."
         )
-    lost = f"at most {bound_text(result.regret_bound)}"
+    lost = f"at most {bound_text(result.regret_bound, unit=unit_of(result.unit))}"
     price = (
         f"pay {lost} too much on average"
         if result.minimize
         else f"give up {lost} of average reward"
     )
+    best += "" if result.leads is None else ", on average over the days of the test"
     promise = (
         f"If you go with {chosen}, you {price} compared with {best}. {_wrong(result.confidence)}"
     )
@@ -304,6 +316,7 @@ class View:
     axis: tuple[str, str]  # its ends
     groups: Sequence[Sequence[Bar]]
     band: Band | None
+    lift: "LiftTable | None"  # if there is a control
     line: BoundChart | None
     workers: Sequence[tuple[str, int]]
     events: Sequence[tuple[str, str]]
@@ -321,7 +334,7 @@ def view_experiment(experiments: OpenExperiments, name: str, history: BoundHisto
     news = experiments.store.read(name, after)
     axis = Axis.of(status.arms)
     order = charts.best_first(status.arms)
-    k = settings.problem.k
+    k, unit = settings.problem.k, unit_of(settings.unit)
     history.extend(experiment, status)
     result = _result(experiment)
     return View(
@@ -329,13 +342,14 @@ def view_experiment(experiments: OpenExperiments, name: str, history: BoundHisto
         path=quote(name, safe=""),
         settings=settings,
         status=status,
-        state=STATES[status.state],
+        state=_state(status),
         facts=_facts(status, settings, news, history.last, result),
         places=_places(status),
-        axis=axis.ticks(),
-        groups=charts.bars(status.arms, order, axis, k),
+        axis=axis.ticks(unit),
+        groups=charts.bars(status.arms, order, axis, k, unit),
         band=charts.band(status.arms, order, axis, k) if order.size > charts.FEW else None,
-        line=charts.bound_chart(history.pulls, history.bounds, _epsilon(settings)),
+        lift=None if settings.control is None else LiftTable.of(result or _so_far(experiment)),
+        line=_line(experiment, history, unit),
         workers=sorted(status.workers.items(), key=lambda each: -each[1])[:WORKERS],
         events=[event_text(event, settings.labels) for event in reversed(news.events[-SHOWN:])],
         result=result,
@@ -343,6 +357,53 @@ def view_experiment(experiments: OpenExperiments, name: str, history: BoundHisto
         proved_by_search=history.by_search,
         as_of=moment(time.time()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LiftTable:
+    """The comparison of every arm with the control."""
+
+    control: str
+    unit: str  # of the differences; empty for raw numbers
+    rows: Sequence[tuple[str, ...]]  # arm, difference, interval, place
+    verdict: str  # on the control, if there is one
+    note: str
+
+    @classmethod
+    def of(cls, result: Result) -> "LiftTable":
+        """The arms of a result, largest difference first."""
+        lift = result.lift()
+        ordered = sorted(lift.arms, key=lambda arm: -(arm.difference or 0.0))
+        unit = unit_of(lift.unit)
+        named = unit.spelled.strip()
+        unit = replace(unit, points="")  # the header names it
+        rows = [(*lift_cells(arm, unit)[:3], _compared(arm, result.minimize)) for arm in ordered]
+        sure = percent_text(lift.confidence)
+        note = f"All intervals hold together with {sure} % confidence, at any time."
+        verdict = "" if result.warnings else result.kept()
+        return cls(shown_label(lift.control), named, rows[:SHOWN], verdict, note)
+
+
+def _compared(arm: ArmLift, minimize: bool) -> str:
+    """What the interval of a difference proves."""
+    if arm.difference_low > 0 or arm.difference_high < 0:
+        return "better" if (arm.difference_low > 0) != minimize else "worse"
+    return "unclear"
+
+
+def _so_far(experiment: Experiment) -> Result:
+    return experiment.result(partial=True)
+
+
+def _line(experiment: Experiment, history: BoundHistory, unit: Unit) -> BoundChart | None:
+    """The chart of the bound: by day in a live test, else by pulls."""
+    settings = experiment.settings
+    goal = _epsilon(settings)
+    if settings.problem.traffic is None:
+        return charts.bound_chart(history.pulls, history.bounds, goal, unit)
+    scale = settings.problem.rewards.scale
+    bounds = [inf if each.bound is None else each.bound for _, each in experiment.course()[1:]]
+    return charts.days_chart(experiment.moments(), [bound * scale for bound in bounds], goal, unit)
 
 
 def _places(status: Status) -> list[tuple[str, int]]:
@@ -377,6 +438,13 @@ def _result(experiment: Experiment) -> Result | None:
         return None
 
 
+def _state(status: Status) -> str:
+    """The state in a sentence; a live test has no tickets."""
+    if status.live and status.state is State.READY:
+        return "Running: visitors are assigned, and results told per block."
+    return STATES[status.state]
+
+
 def _epsilon(settings: Settings) -> float | None:
     goal = settings.problem.goal
     return goal.epsilon if isinstance(goal, FixedConfidence) else None
@@ -386,6 +454,8 @@ def _facts(
     status: Status, settings: Settings, news: News, bound: float, result: Result | None
 ) -> list[tuple[str, str]]:
     """The figures at the top of the page."""
+    if settings.problem.traffic is not None:
+        return _live_facts(status, settings, bound, result)
     facts = [("Pulls told", f"{status.told:,}")]
     if status.arms.known.any():
         facts += [("Scores known before", f"{status.arms.known.sum():,}")]
@@ -408,10 +478,42 @@ def _facts(
         facts += [("Told per minute", "–" if rate is None else count(60 * rate))]
     shown = bound if result is None else result.regret_bound
     if shown is not None:
-        facts += [("Regret bound", bound_text(shown) if isfinite(shown) else "–")]
+        facts += [
+            (
+                "Regret bound",
+                bound_text(shown, unit=unit_of(status.unit)) if isfinite(shown) else "–",
+            )
+        ]
+    if status.period is not None:
+        facts += [("Since", moment(status.period[0])), ("Elapsed", elapsed(status.period))]
     if running:
         facts += [("Remaining", _left(status, settings, bound, rate))]
     return facts
+
+
+def _live_facts(
+    status: Status, settings: Settings, bound: float, result: Result | None
+) -> list[tuple[str, str]]:
+    """The figures of a live test: visitors, days, and the bound against the one asked for."""
+    unit = unit_of(status.unit)
+    shown = bound if result is None else result.regret_bound
+    known = shown is not None and isfinite(shown)
+    facts = [("Visitors told", f"{status.told:,}")]
+    if status.waiting:
+        facts += [("Not counted yet" if result is None else "Not counted", f"{status.waiting:,}")]
+    if status.period is not None:
+        last = status.period[1] - 1  # the period ends with its last day
+        facts += [("First day", day_text(status.period[0])), ("Last day", day_text(last))]
+        facts += [("Elapsed", days_text(status.period))]
+    facts += [("Blocks", status.live)] if status.live and result is None else []
+    facts += [("Choice loses at most", bound_text(shown, unit=unit) if known and shown else "–")]
+    goal = _epsilon(settings)
+    return facts if goal is None else [*facts, ("Asked for", given_text(goal, unit))]
+
+
+def elapsed(period: tuple[float, float]) -> str:
+    """The length of a period: days, or less in the first ones."""
+    return duration(period[1] - period[0])
 
 
 def _rate(news: News) -> float | None:

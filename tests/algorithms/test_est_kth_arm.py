@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from shortlist.algorithms.subroutines.elimination import eps_split, est_kth_arm, halve, pulls_for
+from shortlist.algorithms.improved_top_k import eps_split, est_kth_arm, halve, pulls_for
 from shortlist.arrays import FloatArray
 from shortlist.search import Pulls
 from shortlist.simulation.worlds import BernoulliBandit, GaussianBandit

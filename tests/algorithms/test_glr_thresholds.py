@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln, xlog1py, xlogy
 
-from shortlist.algorithms.subroutines.likelihood_ratio import (
+from shortlist.algorithms.likelihood_ratio import (
     BERNOULLI,
     Comparison,
     Threshold,

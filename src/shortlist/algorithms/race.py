@@ -11,7 +11,7 @@ from math import inf
 
 import numpy as np
 
-from shortlist.algorithms.subroutines.sampling import best
+from shortlist.algorithms.steps import best
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.constraints import Constraint, best_by
 from shortlist.problem import FixedBudget, Problem

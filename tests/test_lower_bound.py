@@ -13,7 +13,7 @@ from shortlist.instances import lower_bound
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Pulls, Search
 from shortlist.simulation.simulate import simulate
-from shortlist.theory.lower_bound import (
+from shortlist.theory import (
     Coin,
     CoinVerdict,
     Reduction,

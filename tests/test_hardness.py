@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shortlist.errors import InvalidInput
 from shortlist.instances import synthetic, two_group, uniform
-from shortlist.theory.hardness import hardness, spread, spread_lower_bound, spread_upper_bound
+from shortlist.theory import hardness, spread, spread_lower_bound, spread_upper_bound
 
 MEANS = st.lists(
     st.sampled_from([i / 16 for i in range(17)]) | st.floats(0, 1), min_size=2, max_size=12

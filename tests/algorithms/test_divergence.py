@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import bernoulli, entropy
 
-from shortlist.algorithms.subroutines.likelihood_ratio import (
+from shortlist.algorithms.likelihood_ratio import (
     BERNOULLI,
     GAUSSIAN,
     Divergence,

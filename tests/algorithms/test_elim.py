@@ -9,7 +9,7 @@ import pytest
 from attack_scale import number_of_runs
 from scipy.stats import binom
 
-from shortlist.algorithms.subroutines.elimination import Removal, elim, reverse_elim
+from shortlist.algorithms.improved_top_k import Removal, elim, reverse_elim
 from shortlist.arrays import IntArray
 from shortlist.search import Pulls
 from shortlist.simulation.worlds import BernoulliBandit

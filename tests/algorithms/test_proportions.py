@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from attack_scale import number_of_runs
 
-from shortlist.algorithms.subroutines.likelihood_ratio import (
+from shortlist.algorithms.likelihood_ratio import (
     BERNOULLI,
     GAUSSIAN,
     Divergence,
