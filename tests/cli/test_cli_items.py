@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from shortlist import instances
+from shortlist import Experiment, instances
+from shortlist.cells import Drawn
 from shortlist.cli import main
 from shortlist.errors import InvalidInput
 from shortlist.reading.scores import read_scores
@@ -191,3 +192,27 @@ def test_a_file_without_items_is_refused(tmp_path: Path) -> None:
 
     assert ran.exit_code == 2
     assert "is empty, but must hold one item a line" in ran.stderr
+
+
+def test_repeats_clusters_and_the_population_are_options(tmp_path: Path) -> None:
+    (tmp_path / "models.csv").write_text("arm\na\nb\nc\n")
+    (tmp_path / "items.csv").write_text("item\nx\ny\nz\nw\n")
+    groups = tmp_path / "clusters.csv"
+    groups.write_text("item,cluster\nw,2\nx,1\ny,1\nz,2\n")
+    store = tmp_path / "runs.db"
+    given = (
+        "create", tmp_path / "models.csv", "-k", 1, "--epsilon", 0.1,
+        "--items", tmp_path / "items.csv", "--store", store, "--repeats", 2,
+        "--population", "like these", "--clusters", groups,
+    )  # fmt: skip
+    done = invoked(*given)
+    assert done.exit_code == 0, done.output
+    cells = Experiment.open(store).settings.cells
+    assert cells is not None
+    assert cells.drawn == Drawn(2, ("1", "1", "2", "2"), "like these")
+    groups.write_text("item,cluster\nw,2\nx,1\ny,1\n")
+    assert "has no cluster of item 'z'" in invoked(*given).output
+    groups.write_text("item,document\nw,2\nx,1\ny,1\n")
+    assert "has no column `cluster`" in invoked(*given).output
+    without = [each for each in given if each not in ("--items", tmp_path / "items.csv")]
+    assert "`clusters` is given without --items" in invoked(*without).output

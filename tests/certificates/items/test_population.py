@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from attack_scale import number_of_runs
 from scipy.stats import binomtest
+from services import serving
 
 import shortlist
 from shortlist import Experiment
@@ -25,6 +26,7 @@ from shortlist.confidence import intervals
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.reward_models import Bounded
+from shortlist.stores.base import MemoryStore
 
 DELTA = 0.3
 
@@ -110,7 +112,8 @@ def test_clusters_stay_together_in_random_order_and_every_cell_comes_once() -> N
 
 
 def truth_of(scores: FloatArray) -> FloatArray:
-    return scores.reshape(len(scores), -1).mean(1)
+    means: FloatArray = scores.reshape(len(scores), -1).mean(1)
+    return means
 
 
 class Case:
@@ -154,7 +157,7 @@ def failed(case: Case, rng: np.random.Generator, *, ahead: bool) -> tuple[bool, 
     scores = shuffled.drawn(rng, items, repeats)
     sampled = case.settings.get("population") == "like these"
     truth = means if sampled else truth_of(scores)
-    width: dict[str, int] = {"min_batch": 6, "window": 18} if ahead else {}
+    width: dict[str, Any] = {"min_batch": 6, "window": 18} if ahead else {}
     seed = int(rng.integers(2**31))
     experiment = Experiment.create(
         means.size, case.k, epsilon=0.1, delta=DELTA, seed=seed, **case.settings, **width
@@ -308,3 +311,41 @@ def test_a_sample_that_ends_has_the_bound_that_is_proved() -> None:
     assert result.regret_bound > 0.01
     assert result.evidence["exact"] is False
     assert all(arm.low < arm.high for arm in result.arms)  # all scores, and still an interval
+
+
+def test_a_client_draws_the_same_cells_as_an_experiment_here() -> None:
+    given: dict[str, Any] = {
+        "arms": 3, "k": 1, "epsilon": 0.2, "items": 6, "repeats": 2,
+        "clusters": [0, 0, 1, 1, 2, 2], "population": "like these",
+    }  # fmt: skip
+    scores = np.random.default_rng(0).integers(0, 2, (3, 6)).astype(float)
+
+    def pull(arm: int, item: int) -> float:
+        return float(scores[arm, item])
+
+    with serving(MemoryStore()) as url:
+        there, here = shortlist.Client(url).create(**given), Experiment.create(**given)
+        for experiment in (there, here):
+            experiment.run(pull, progress=False)
+        assert there.result() == here.result()
+        keys = [
+            [(cell.arm, cell.item, cell.repetition) for cell in each.cells()]
+            for each in (there, here)
+        ]
+        assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize("population", ["these", "like these"])
+def test_the_bound_is_about_the_others_when_an_arm_retires(population: str) -> None:
+    scores = np.array([[1.0] * 12, [0.0, 1.0] * 6, [0.0] * 12])
+    experiment = Experiment.create(
+        3, 1, epsilon=0.3, items=12, clusters=[item // 2 for item in range(12)],
+        population=population,  # type: ignore[arg-type]
+    )  # fmt: skip
+    for ticket in experiment.ask(4):
+        experiment.tell(ticket, scores[int(ticket.arm), int(ticket.item or 0)])
+    experiment.retire(0, "too expensive")
+    result = experiment.run(lambda arm, item: float(scores[arm, item]))
+    assert result.top == (1,)
+    assert result.tiers is None
+    assert result.regret_bound is not None
