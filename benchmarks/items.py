@@ -15,7 +15,7 @@ from itertools import product
 import click
 import numpy as np
 
-from shortlist import instances
+from shortlist import Arm, instances, select
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.items import tuning as items_tuning
@@ -31,7 +31,7 @@ from shortlist.simulation.worlds import ScoreTable
 ARMS = 80
 SIZES = (500, 1000, 2000)
 SHARES = (0.05, 0.15)
-PARTS = ["certified", "budget", "prompts", "evidence", "tuning", "width"]
+PARTS = ["certified", "budget", "prompts", "evidence", "tuning", "width", "costs"]
 SIGMA = 0.5  # of the logarithm of latencies of mean 1
 # items, k, workers
 WIDE = ((500, 1, 100), (500, 5, 100), (500, 10, 100), (1000, 1, 100), (1000, 5, 100))
@@ -62,6 +62,9 @@ def main(
     if only == "width":
         for size, k, workers in (*WIDE, *NARROW):
             print_width(size, k, workers, matrices, seed)
+    if only == "costs":
+        for size, k in ((500, 1), (500, 5), (1000, 5)):
+            print_costs(size, k, matrices, seed)
     if only == "tuning":
         print_tuning(matrices, runs, seed)
     if only in (None, "prompts"):
@@ -87,6 +90,35 @@ def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
         f"{ARMS} x {size}, k={k}: share {np.mean(shares):.3f}, most {max(shares):.3f},"
         f" {failures} failed, {np.mean(seconds):.2f} s a run"
     )
+
+
+def print_costs(size: int, k: int, matrices: int, seed: int) -> None:
+    """Cost as a share of that of all cells, with costs used in plans and ignored there."""
+    thrift, shares = items_tuning.THRIFT, np.zeros((2, matrices))
+    for row, power in enumerate((thrift, 0.0)):
+        items_tuning.THRIFT = power
+        for column in range(matrices):
+            shares[row, column] = cost_share(size, k, seed + column)
+    items_tuning.THRIFT = thrift
+    used, ignored = shares.mean(axis=1)
+    click.echo(f"{ARMS} x {size}, k={k}: cost {used:.3f}, {ignored:.3f} if costs are ignored")
+
+
+def cost_share(size: int, k: int, seed: int) -> float:
+    """Costs are lognormal with sigma 1."""
+    scores = made(size, seed)
+    costs = np.random.default_rng([seed, 1]).lognormal(0, 1, ARMS)
+    arms = [Arm(str(arm), cost=float(cost)) for arm, cost in enumerate(costs)]
+    result = select(
+        lambda arm, item: scores[int(arm), item],
+        arms=arms,
+        k=k,
+        epsilon=0.02,
+        items=size,
+        seed=seed,
+        progress=False,
+    )
+    return float(result.spent / (costs.sum() * size))
 
 
 class Pool:

@@ -23,6 +23,11 @@ PRINTED = {  # what must be in the output of every script
         r"^correlation of designs on a seed: 0\.\d+$",
         r"^at most 30 left: order up to 60$",
     ),
+    "judges.py": (
+        r"^Borda: ada, bob after [\d,]+ duels$",
+        BOUND,
+        r"^Baseline: ada, bob after [\d,]+ of 1,000 duels$",
+    ),
     "own_algorithm.py": (
         r"^ +uniform 0\.\d{4}$",
         r"^ +halving 0\.\d{4}$",

@@ -33,3 +33,19 @@ def test_no_bound_exceeds_the_difference_if_an_arm_wins_every_unseen_cell(
         reached = np.minimum(reached + rng.integers(0, 9, n), size)
     seen = (np.arange(size) < race.cells.reached[:, None]) | ~np.isnan(known)
     assert np.array_equal(np.where(seen, race.cells.scores, 0.0), np.where(seen, scores, 0.0))
+
+
+def test_of_two_arms_in_doubt_the_cheaper_one_gets_more_items() -> None:
+    items, goal = Items(1000), FixedConfidence(0.02, 0.1)
+    doubtful = ~np.eye(3, dtype=np.bool_)
+    reached = np.full(3, 100)
+    alike = SingleEvidence(Problem(3, 1, goal, items=items, costs=(2.0, 2.0, 2.0)))
+    free = SingleEvidence(Problem(3, 1, goal, items=items))
+    dear = SingleEvidence(Problem(3, 1, goal, items=items, costs=(1.0, 1.0, 9.0)))
+    assert (alike.thrift == 1).all()
+    assert (
+        alike.targets(doubtful, reached, 1000).tolist()
+        == free.targets(doubtful, reached, 1000).tolist()
+    )
+    following = dear.targets(doubtful, reached, 1000)
+    assert following[0] == following[1] > following[2] == 100

@@ -187,6 +187,9 @@ class SingleEvidence:
         self.variance = tuning.SINGLE_VARIANCE  # expected of a score after the first items
         self.out: BoolArray = np.zeros(n, dtype=np.bool_)
         self.thorough = False  # whether to look after every new item
+        prices = problem.prices
+        # an arm with a low cost gets more items; 1 where costs are equal
+        self.thrift: FloatArray = (prices.mean() / prices) ** tuning.THRIFT
         self._means: FloatArray = np.zeros(n)
         self._averaged: IntArray = np.zeros(n, dtype=np.int64)  # items that they are over
 
@@ -270,8 +273,9 @@ class SingleEvidence:
         """Number of items of every arm after one more step, of `size` in all.
 
         One more item of an arm that is in many open pairs helps all of them: if bounds fall with
-        the number of items t, t proportional to the root of the number of pairs costs least."""
-        worth = np.maximum(doubtful.sum(1), 1) ** tuning.FAVOUR
+        the number of items t, t proportional to the root of the number of pairs costs least, and
+        inversely to the root of the cost of an item."""
+        worth = np.maximum(doubtful.sum(1), 1) ** tuning.FAVOUR * self.thrift
         pace = np.where(reached < size, reached / worth, np.inf)
         slowest = np.where(doubtful, pace, np.inf).min(1)  # of its opponents
         behind = (doubtful & (pace[:, None] <= pace[None, :])).any(1)

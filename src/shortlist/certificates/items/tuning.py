@@ -30,6 +30,7 @@ SINGLE_WEIGHTS = (0.35, 0.35, 0.3)  # shares of the wealth on each
 SINGLE_VARIANCE = 0.1  # of a score before any is seen: between 0/1 scores and graded ones
 SINGLE_GROWTH = 0.05  # further items of an arm at a time, as a share of those it has
 FAVOUR = 0.7  # items of an arm are proportional to the number of its open pairs to this power
+THRIFT = 0.5  # ... and inversely to the cost of an item to this power
 JUMP = 1.15  # largest factor by which the items of an arm may grow to catch up
 LOOK_GROWTH = 0.02  # new items after which a bound is computed again, less than any usual step
 # matrices with missing cells:
