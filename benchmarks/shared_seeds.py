@@ -1,7 +1,8 @@
 """Arms on shared seeds: mean pulls of certified by correlation, next to KN on such arms.
 
 python benchmarks/shared_seeds.py --runs 100
-python benchmarks/shared_seeds.py --inventory --runs 10"""
+python benchmarks/shared_seeds.py --inventory --runs 10
+python benchmarks/shared_seeds.py --budget --runs 200"""
 
 import argparse
 import sys
@@ -45,6 +46,22 @@ def inventory(runs: int, epsilon: float = 1.0) -> None:
     print("| mean | | {:,.0f} | | {:,.0f} |".format(*np.mean(spent, axis=0)))
 
 
+def budgets(runs: int, seed: int, correlations: list[float]) -> None:
+    """Mean regret of expected-loss within a budget, on own seeds and on shared ones."""
+    print("| n | K | budget | ocba-m, own | own | " + " | ".join(map(str, correlations)) + " |")
+    print("|---" * (5 + len(correlations)) + "|")
+    for n, k, budget in ((20, 5, 1000), (20, 1, 600), (100, 10, 3000)):
+        how: dict[str, Any] = {"k": k, "budget": budget, "rewards": "normal", "sd": 2.0}
+        how |= {"runs": runs, "seed": seed}
+        means = np.linspace(0, 1.5, n)
+        cells = [simulate(name, means, **how) for name in ("ocba-m", "expected-loss")]
+        for correlation in correlations:
+            world: dict[str, Any] = {"seeds": "shared", "correlation": correlation}
+            cells.append(simulate("expected-loss", means, **how, **world))
+        text = " | ".join(f"{done.regret.mean():.4f}" for done in cells)
+        print(f"| {n} | {k} | {budget:,} | {text} |", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
@@ -52,7 +69,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--correlations", type=float, nargs="*", default=[0, 0.5, 0.8, 0.95])
     parser.add_argument("--inventory", action="store_true")
+    parser.add_argument("--budget", action="store_true")
     given = parser.parse_args()
+    if given.budget:
+        budgets(given.runs, given.seed, given.correlations)
+        return
     if given.inventory:
         inventory(given.runs)
         return

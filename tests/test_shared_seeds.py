@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from command_line import invoke
 
-from shortlist import Arm, Experiment, SubGaussian, select, simulate
+from shortlist import Arm, Experiment, Matching, SubGaussian, select, simulate
 from shortlist.engine.tickets import Numbering, shared_seed
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.search import Pulls
@@ -184,3 +184,66 @@ def test_arms_on_shared_seeds_are_not_compared_as_if_they_were_independent() -> 
     with pytest.raises(InvalidInput, match="for independent arms and not for shared seeds"):
         select(pull, seeds="shared", control=0, **asked)
     assert json.loads(found.to_json())["seeds"] == "shared"
+
+
+BUDGET: dict[str, Any] = {"arms": list(DESIGNS), "k": 1, "budget": 200, "seeds": "shared"}
+
+
+def test_a_budget_alone_is_spent_on_shared_seeds() -> None:
+    seen: dict[int, set[str]] = {}
+
+    def noted(design: str, seed: int) -> float:
+        seen.setdefault(seed, set()).add(design)
+        return run(design, seed)
+
+    result = select(noted, rewards="normal", progress=False, **BUDGET)
+    assert (result.top, result.regret_bound) == (("a",), None)
+    assert 190 <= result.pulls <= 200
+    assert min(map(len, seen.values())) >= 2  # a seed that one arm alone has seen tells nothing
+
+
+@pytest.mark.parametrize("rewards", ["binary", (0.0, 1.0), None])
+def test_a_budget_on_shared_seeds_takes_any_rewards(rewards: Any) -> None:
+    def click(design: str, seed: int) -> float:
+        return float(random.Random(seed).random() < 0.2 + 0.6 * DESIGNS[design])
+
+    assert select(click, rewards=rewards, progress=False, **BUDGET).top == ("a",)
+
+
+@pytest.mark.parametrize("seeds", ["own", "shared"])
+@pytest.mark.parametrize(("scale", "offset"), [(2.0**-30, 0.0), (2.0**30, 0.0), (1.0, 2.0**30)])
+def test_scale_and_offset_change_no_pull_of_a_budget(
+    seeds: str, scale: float, offset: float
+) -> None:
+    def chosen(scale: float, offset: float) -> list[int]:
+        def moved(design: str, seed: int) -> float:
+            return offset + scale * round(1024 * run(design, seed)) / 1024
+
+        asked = {**BUDGET, "seeds": seeds, "rewards": "normal"}
+        return [arm.pulls for arm in select(moved, progress=False, **asked).arms]
+
+    assert chosen(scale, offset) == chosen(1.0, 0.0)
+
+
+def test_costs_are_kept_within_the_budget_on_shared_seeds() -> None:
+    arms = [Arm(name, cost=1.0 + place) for place, name in enumerate(DESIGNS)]
+    result = select(run, rewards="normal", progress=False, **{**BUDGET, "arms": arms})
+    assert sum(arm.pulls * cost.cost for arm, cost in zip(result.arms, arms, strict=True)) <= 200
+
+
+def test_correlated_arms_lose_less_within_the_same_budget() -> None:
+    means = np.linspace(0, 1.5, 20)
+    how: dict[str, Any] = {"k": 5, "budget": 1000, "rewards": "normal", "sd": 2.0, "runs": 40}
+    own = simulate("expected-loss", means, **how)
+    shared = simulate("expected-loss", means, seeds="shared", correlation=0.8, **how)
+    assert shared.regret.mean() < 0.5 * own.regret.mean()
+
+
+def test_options_that_need_independent_arms_are_refused_within_a_budget() -> None:
+    for change, why in (
+        ({"options": {"holdout": 0.3}, "rewards": (0, 1)}, "`holdout` is 0.3, but must be 0 on"),
+        ({"max_rounds": 3}, "`max_rounds` is 3, but on shared seeds only"),
+        ({"k": 2, "constraint": Matching([0, 0, 1, 1], [0, 1, 0, 1])}, "constraints on shared"),
+    ):
+        with pytest.raises(InvalidInput, match=why):
+            select(run, progress=False, **{**BUDGET, "rewards": "normal", **change})

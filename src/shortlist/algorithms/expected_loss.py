@@ -5,9 +5,10 @@ import numpy as np
 from shortlist.algorithms.algorithm import Count
 from shortlist.arrays import IntArray
 from shortlist.budget import Budget
+from shortlist.certificates.differences.fixed_budget import shared_budget_search
 from shortlist.certificates.split.bound import Holdout
 from shortlist.certificates.split.search import final_look
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.exploration.expected_loss import explore
 from shortlist.exploration.items import explore_items
 from shortlist.exploration.posterior import Posterior
@@ -35,6 +36,7 @@ def expected_loss(
     loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
     outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
     posterior with tempered likelihood. On items, no cell is scored twice (exploration/items.py).
+    On shared seeds arms are compared by their differences (differences/fixed_budget.py).
     Fixed budget; no guarantee, unless a share `holdout` of the budget is set aside: its fresh pulls
     then give a bound on the regret that holds with probability at least 1 - `delta`.
 
@@ -55,6 +57,9 @@ def expected_loss(
     if problem.items is not None:
         _check_items(holdout, min_batch, max_rounds)
         return (yield from explore_items(problem, rng))
+    if problem.shared_seeds:
+        _check_shared(problem, holdout, max_rounds)
+        return (yield from shared_budget_search(problem, rng, min_batch))
     posterior = exploring(problem)
     budget = Budget(problem)
     if holdout > 0:
@@ -102,6 +107,18 @@ def _check_items(holdout: float, min_batch: int, max_rounds: int | None) -> None
     if min_batch > 1 or max_rounds is not None:
         name, value = ("min_batch", min_batch) if max_rounds is None else ("max_rounds", max_rounds)
         raise InvalidInput(f"`{name}` is {value}, but a search on items sets it itself")
+
+
+def _check_shared(problem: Problem, holdout: float, max_rounds: int | None) -> None:
+    """Refuse options that need independent arms, and constraints."""
+    if problem.constraint is not None:
+        raise UnsupportedGoal("expected-loss does not support constraints on shared seeds")
+    if holdout > 0:
+        raise InvalidInput(f"`holdout` is {holdout}, but must be 0 on shared seeds")
+    if max_rounds is not None:
+        raise InvalidInput(
+            f"`max_rounds` is {max_rounds}, but on shared seeds only `min_batch` makes rounds fewer"
+        )
 
 
 def _caps(problem: Problem) -> IntArray | None:

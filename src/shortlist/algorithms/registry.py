@@ -104,6 +104,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             anytime=expected_loss_anytime,
             items=True,
             normal=True,
+            shared=True,
             keeps_money=True,
             constraints=True,
         ),

@@ -18,7 +18,7 @@ from shortlist.exploration.guide import ArmMoments, FeatureGuide
 from shortlist.exploration.sharing import share_out
 from shortlist.features import Features
 from shortlist.reward_models import UNIT_SIGMA, Bounded, RewardModel, SubGaussian, Undeclared
-from shortlist.search import Pulls, Rewards
+from shortlist.search import Pulls, Rewards, rewards_of
 
 BEST_KNOWN = 0.9  # quantile of the pulls: the grid resolves all but the arms pulled most
 # share of the span at both ends without a point: a mean of 0 or 1 would rule out all but one kind
@@ -494,10 +494,20 @@ class UndeclaredPosterior(Posterior):
         super().__init__(n_arms, k, Bounded())
         self._centre, self._scale = 0.0, 1.0
         self._may_be_ranged = ranged
+        self._pivot: float | None = None  # the first reward, where single ones are known
 
     def add(self, pulls: Pulls, rewards: Rewards) -> None:
         """Add the rewards of a batch."""
+        if rewards.each is not None and not self._may_be_ranged:
+            rewards = self._around_pivot(pulls.times, rewards.each)
         super().add(pulls, self._scaled(pulls.times, rewards.sums, rewards.squares))
+
+    def _around_pivot(self, times: IntArray, each: FloatArray) -> Rewards:
+        """The rewards less the first of all, so that squares far from 0 keep their digits."""
+        if self._pivot is None:
+            self._pivot = float(each[0])
+        entries = np.repeat(np.arange(times.size), times)
+        return rewards_of(each - self._pivot, entries, times.size)
 
     def refresh(self) -> None:
         """Fit the prior to all arms and update every posterior."""

@@ -9,7 +9,7 @@ from attack_scale import number_of_runs
 from mpmath import mp, mpf, tanh
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.differences import tuning
+from shortlist.certificates.differences import planning
 from shortlist.certificates.differences.bound import (
     EXACT_LEAD,
     PairSums,
@@ -24,7 +24,7 @@ from shortlist.certificates.differences.planning import (
     next_rows,
 )
 
-WEIGHTS = np.array(tuning.GAP_WEIGHTS)
+WEIGHTS = np.array(planning.GAP_WEIGHTS)
 BOTH = np.array([0, 1])
 ONE, OTHER = np.array([0]), np.array([1])
 
@@ -194,8 +194,8 @@ def test_effects_compare_arms_through_others() -> None:
 
 
 def test_batches_grow_with_the_rows_so_far() -> None:
-    assert next_rows(10) == tuning.LEAST_ROWS
-    assert next_rows(4000) == 4000 * tuning.ROW_GROWTH
+    assert next_rows(10) == planning.LEAST_ROWS
+    assert next_rows(4000) == 4000 * planning.ROW_GROWTH
 
 
 def test_levels_are_shared_by_all_pairs_that_matter() -> None:
@@ -203,8 +203,8 @@ def test_levels_are_shared_by_all_pairs_that_matter() -> None:
 
 
 def test_constants_add_up() -> None:
-    assert sum(tuning.GAP_WEIGHTS) == pytest.approx(1)
-    assert len(tuning.GAPS) == len(tuning.GAPS_OF_SETS) == len(tuning.GAP_WEIGHTS)
+    assert sum(planning.GAP_WEIGHTS) == pytest.approx(1)
+    assert len(planning.GAPS) == len(planning.GAPS_OF_SETS) == len(planning.GAP_WEIGHTS)
 
 
 def test_clocks_are_at_most_1_as_the_rounding_needs() -> None:

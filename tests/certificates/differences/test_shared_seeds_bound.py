@@ -10,14 +10,14 @@ from scipy.stats import binom
 
 from shortlist import Binary, Bounded, FixedConfidence, Normal, Problem, simulate
 from shortlist.arrays import FloatArray
-from shortlist.certificates.differences import tuning
+from shortlist.certificates.differences import planning
 from shortlist.certificates.differences.bound import PairSums, log_gains, row_sums
 from shortlist.certificates.differences.planning import Comparisons, ranged_clocks
 from shortlist.certificates.differences.search import Course, DifferencesRace, differences_search
 from shortlist.reward_models import RewardModel
 from shortlist.search import Answer, Pulls, advance, rewards_of
 
-WEIGHTS = np.array(tuning.GAP_WEIGHTS)
+WEIGHTS = np.array(planning.GAP_WEIGHTS)
 BOTH, ONE, OTHER = np.array([0, 1]), np.array([0]), np.array([1])
 EPSILON = 0.1
 

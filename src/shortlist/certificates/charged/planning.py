@@ -7,8 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.charged import tuning
 from shortlist.certificates.charged.bound import inflation
+
+# Constants of the split certificate with charged variances that cost pulls; no bound rests on
+# them.
+FIRST_PULLS = 15  # of every arm; they fix the caps
+CAP_SHARE = 0.1  # of delta, for caps that are too small
+GRID = np.unique(np.rint(4 * 1.4 ** np.arange(30))).astype(np.int64)  # fresh pulls of an arm
+SLOPES = (1.0, 0.7, 0.5, 0.35)  # slopes of an arm, as shares of the strength
+STRENGTHS = (1.3, 1.5, 1.75, 2.1, 2.6, 3.3)  # strengths, in units of ln(1 / delta) / (K epsilon)
+FIRST_GOAL = 0.9  # expected bound of the first look, as a share of K epsilon ...
+LOWER_GOAL = 0.85  # ... by which factor it falls after a look that failed ...
+LEAST_GOAL = 0.6  # ... and how far at most
+READY = 1.2  # pulls of a look, in units of those so far, from which on it is made
+APART = 1.25  # growth of the pulls between a look that failed and the next draft
+GROWTH = 0.15  # pulls of a batch that explores, as a share of those so far
+PRIOR_PULLS = 4.0  # pulls that the variance of all arms counts for in that of one
+LEAST_VARIANCE = 1e-12  # of a reward, in units of epsilon squared
+MOST_INFLATION = 3.0  # factor of a charged variance above which a candidate is left out
 
 
 class Explored:
@@ -32,9 +48,9 @@ class Explored:
         """Variance of a reward of every arm, drawn a little to that of all: (n,)."""
         freedom = self.pulls - 1
         pooled = self.squares.sum() / max(1, freedom.sum())
-        prior = tuning.PRIOR_PULLS
+        prior = PRIOR_PULLS
         drawn = (self.squares + prior * pooled) / (freedom + prior)
-        return np.asarray(np.maximum(drawn, tuning.LEAST_VARIANCE), dtype=np.float64)
+        return np.asarray(np.maximum(drawn, LEAST_VARIANCE), dtype=np.float64)
 
 
 class Guess(NamedTuple):
@@ -56,7 +72,7 @@ def guess_of(explored: Explored, k: int, ties: IntArray) -> Guess:
     """Means drawn to that of all arms, and the k best of them."""
     own, variances = explored.means, explored.variances()
     noise = variances / explored.pulls
-    between = max(float(own.var() - noise.mean()), 1e-6 * float(own.var()), tuning.LEAST_VARIANCE)
+    between = max(float(own.var() - noise.mean()), 1e-6 * float(own.var()), LEAST_VARIANCE)
     spread = 1 / (1 / noise + 1 / between)
     centre = own.mean()
     means = centre + spread * (own - centre) / noise
@@ -101,7 +117,7 @@ def draft(
     `threshold` is ln(1 / delta) of the look."""
     plans = [
         plan
-        for factor in tuning.STRENGTHS
+        for factor in STRENGTHS
         if (plan := _with_strength(guess, caps, factor * threshold / reach, threshold, reach, goal))
     ]
     return min(plans, key=lambda plan: plan.cost, default=None)
@@ -112,8 +128,8 @@ def _with_strength(
 ) -> LookPlan | None:
     """The cheapest look of this strength: a Lagrange multiplier shares the charges out."""
     left = goal - threshold / strength
-    times = np.tile(tuning.GRID, len(tuning.SLOPES))[None, :].astype(np.float64)
-    slopes = strength * np.repeat(tuning.SLOPES, tuning.GRID.size)[None, :]
+    times = np.tile(GRID, len(SLOPES))[None, :].astype(np.float64)
+    slopes = strength * np.repeat(SLOPES, GRID.size)[None, :]
     expected = _expected_charges(guess, caps, times, slopes, strength, reach)
     if left <= 0 or expected.min(axis=1).sum() > left:
         return None
@@ -139,7 +155,7 @@ def _expected_charges(
     """Expected charge of every arm for every candidate of pulls and slope: (arms, candidates)."""
     noise = guess.variances[:, None] / times
     factor = inflation(slopes, times, caps[:, None])
-    usable = factor < tuning.MOST_INFLATION
+    usable = factor < MOST_INFLATION
     charged = np.where(usable, factor, 1.0) * slopes**2 * noise / 2
     centre = charged - slopes * guess.distances[:, None] + (strength - slopes) * reach
     spread = slopes**2 * (noise + guess.spread[:, None]) + 2 * charged**2 / (times - 1)

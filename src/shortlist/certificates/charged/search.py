@@ -6,7 +6,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import Budget
-from shortlist.certificates.charged import tuning
+from shortlist.certificates.charged import planning
 from shortlist.certificates.charged.bound import caps_of, charged_bound, charges
 from shortlist.certificates.charged.planning import (
     Explored,
@@ -33,11 +33,11 @@ class ChargedSearch:
         self.budget = Budget(problem)
         self.explored = Explored(problem.n_arms)
         self.caps: FloatArray = np.full(problem.n_arms, np.inf)
-        self.looks_delta = problem.delta * (1 - tuning.CAP_SHARE)
+        self.looks_delta = problem.delta * (1 - planning.CAP_SHARE)
         self.looks = 0
         self.batches = 0
         self.farthest = 0.0
-        self.goal = tuning.FIRST_GOAL * problem.k
+        self.goal = planning.FIRST_GOAL * problem.k
         self.drafted_from = 0  # pulls from which on a look is drafted
 
     @property
@@ -51,8 +51,8 @@ class ChargedSearch:
 
     def fix_caps(self) -> None:
         """Bound all deviations by the first pulls."""
-        delta = tuning.CAP_SHARE * self.problem.delta
-        self.caps = caps_of(self.explored.squares, tuning.FIRST_PULLS, delta)
+        delta = planning.CAP_SHARE * self.problem.delta
+        self.caps = caps_of(self.explored.squares, planning.FIRST_PULLS, delta)
 
     def plan(self, guess: Guess) -> LookPlan | None:
         """The next look, if it is time for one."""
@@ -60,13 +60,13 @@ class ChargedSearch:
             return None
         share = share_of(self.looks_delta, self.looks)
         plan = draft(guess, self.caps, -np.log(share), float(self.problem.k), self.goal)
-        return plan if plan is not None and plan.cost <= tuning.READY * self.spent else None
+        return plan if plan is not None and plan.cost <= planning.READY * self.spent else None
 
     def failed(self) -> None:
         """Take note of a look that proved nothing: the next one is planned with more room."""
         self.looks += 1
-        self.goal = max(tuning.LEAST_GOAL * self.problem.k, tuning.LOWER_GOAL * self.goal)
-        self.drafted_from = int(tuning.APART * self.spent)
+        self.goal = max(planning.LEAST_GOAL * self.problem.k, planning.LOWER_GOAL * self.goal)
+        self.drafted_from = int(planning.APART * self.spent)
 
 
 def charged_search(problem: Problem, rng: np.random.Generator, least: int = 0) -> Search:
@@ -75,11 +75,11 @@ def charged_search(problem: Problem, rng: np.random.Generator, least: int = 0) -
     R_T <= epsilon with probability >= 1 - delta for independent normal arms of any variances.
     Batches that explore have at least `least` pulls."""
     state = ChargedSearch(problem, rng)
-    first = np.full(problem.n_arms, tuning.FIRST_PULLS)
+    first = np.full(problem.n_arms, planning.FIRST_PULLS)
     if not _affords(state, first):
         first = np.full(problem.n_arms, _rows_left(state))
     yield from _explore(state, first)
-    if first[0] < tuning.FIRST_PULLS:
+    if first[0] < planning.FIRST_PULLS:
         return _unproved(state)
     state.fix_caps()
     while True:
@@ -91,7 +91,7 @@ def charged_search(problem: Problem, rng: np.random.Generator, least: int = 0) -
                 return _proved(state, guess, bound)
             state.failed()
             continue
-        total = max(problem.n_arms, int(tuning.GROWTH * state.spent), least)
+        total = max(problem.n_arms, int(planning.GROWTH * state.spent), least)
         times = next_pulls(state.explored, guess, total, rng)
         if not _affords(state, times):
             return _unproved(state)

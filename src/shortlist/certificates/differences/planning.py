@@ -3,8 +3,26 @@
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.differences import tuning
 from shortlist.certificates.differences.bound import RowSums
+
+# Constants of the certificate "differences" that cost pulls; no bound rests on them.
+#
+# Leads are in units of epsilon. They were chosen on the instances of
+#
+#     python benchmarks/normal.py --runs 100
+#     python benchmarks/shared_seeds.py --inventory --runs 10
+#
+# with the same seeds, so the pulls of these tables flatter them a little.
+GAPS = (1.3, 2.6, 5.2, 10.4, 20.8, 41.6)  # gaps that are bet on, in units of epsilon, for K = 1 ...
+GAPS_OF_SETS = (1.6, 3.2, 6.4, 12.8, 25.6, 51.2)  # ... and for larger K: a pair may be off by more
+GAP_WEIGHTS = (0.6, 0.17, 0.1, 0.06, 0.04, 0.03)  # shares of the wealth on each
+FIRST_ROWS = 4  # rows of the first batch, on which nothing is bet
+EXACT_ROWS = 200  # rows up to which exact wealths are kept: they matter where arms are far apart
+ROW_GROWTH = 0.025  # further rows of a batch, as a share of those so far ...
+LEAST_ROWS = 1  # ... and how many at least
+PRIOR_ROWS = 3.0  # rows that the variance of all pairs counts for in that of one
+LEAST_VARIANCE = 1e-12  # of a difference, in units of epsilon squared
+MOST_STAKE = 0.5  # of rewards with a range: the largest stake, as a share of what ruins
 
 
 class Comparisons:
@@ -25,8 +43,8 @@ class Comparisons:
     def variances(self) -> FloatArray:
         """Variance of a difference, drawn a little to that of all pairs: (n, n)."""
         own = np.maximum(self.squares - self.leads * self.mean_leads(), 0.0)
-        pooled = max(own.sum() / max(1.0, self.rows.sum()), tuning.LEAST_VARIANCE)
-        prior = tuning.PRIOR_ROWS
+        pooled = max(own.sum() / max(1.0, self.rows.sum()), LEAST_VARIANCE)
+        prior = PRIOR_ROWS
         variances: FloatArray = (own + prior * pooled) / (self.rows + prior)
         return variances
 
@@ -53,7 +71,7 @@ def clocks_for(variances: FloatArray, k: int) -> FloatArray:
     """Clocks of every pair, for every gap that is bet on: (pairs, gaps).
 
     gap / (v + gap^2): never more than what one row can tell."""
-    gaps = np.array(tuning.GAPS if k == 1 else tuning.GAPS_OF_SETS)
+    gaps = np.array(GAPS if k == 1 else GAPS_OF_SETS)
     clocks: FloatArray = gaps / (variances[:, :, None] + gaps**2)
     return clocks
 
@@ -63,7 +81,7 @@ def ranged_clocks(variances: FloatArray, centres: FloatArray, k: int, epsilon: f
 
     `variances` are in units of epsilon squared."""
     clocks = clocks_for(variances, k) / epsilon
-    most: FloatArray = tuning.MOST_STAKE / (1 + np.abs(centres))
+    most: FloatArray = MOST_STAKE / (1 + np.abs(centres))
     return np.minimum(clocks, most[:, :, None])
 
 
@@ -74,4 +92,4 @@ def best_first(effects: FloatArray, ties: IntArray) -> IntArray:
 
 def next_rows(so_far: int) -> int:
     """Rows of the next batch, where this many have been drawn."""
-    return max(tuning.LEAST_ROWS, int(tuning.ROW_GROWTH * so_far))
+    return max(LEAST_ROWS, int(ROW_GROWTH * so_far))

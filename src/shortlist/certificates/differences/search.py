@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import Budget
-from shortlist.certificates.differences import tuning
+from shortlist.certificates.differences import planning
 from shortlist.certificates.differences.bound import PairSums, RowSums, pair_level, row_sums
 from shortlist.certificates.differences.fallback import TwoStageSample
 from shortlist.certificates.differences.planning import (
@@ -64,7 +64,7 @@ class DifferencesRace:
         self.fallback = None if shared else TwoStageSample(n, k, problem.delta)
         share = 0.0 if self.fallback is None else self.fallback.share
         self.level = pair_level(n, k, problem.delta * (1 - share))
-        self.sums = PairSums(n, np.array(tuning.GAP_WEIGHTS))
+        self.sums = PairSums(n, np.array(planning.GAP_WEIGHTS))
         self.compared = Comparisons(n)
         self.ties: IntArray = rng.permutation(n)
         self.course = Course()
@@ -98,7 +98,7 @@ class DifferencesRace:
         if not self.problem.rewards.has_range:
             clocks = clocks_for(variances, k)
             self.sums.bet(arms, told, clocks)
-            if self.course.rows <= tuning.EXACT_ROWS:
+            if self.course.rows <= planning.EXACT_ROWS:
                 self.sums.bet_exactly(arms, rewards / epsilon, clocks)
             return
         centres = np.clip(epsilon * self.compared.mean_leads()[pairs], -1, 1)
@@ -144,7 +144,7 @@ def differences_search(
     R_T <= its bound with probability >= 1 - delta, whenever it ends, for normal rewards of any
     variances, and on shared seeds for rewards with a range. Batches have at least `least` pulls."""
     race = DifferencesRace(problem, rng)
-    yield from _pull(race, _affordable(race, tuning.FIRST_ROWS, least))
+    yield from _pull(race, _affordable(race, planning.FIRST_ROWS, least))
     while True:
         bound = race.loss()
         if bound <= problem.k:
