@@ -117,7 +117,8 @@ def _check_shared(problem: Problem, holdout: float, max_rounds: int | None) -> N
         raise InvalidInput(f"`holdout` is {holdout}, but must be 0 on shared seeds")
     if max_rounds is not None:
         raise InvalidInput(
-            f"`max_rounds` is {shown(max_rounds)}, but on shared seeds only `min_batch` makes rounds fewer"
+            f"`max_rounds` is {shown(max_rounds)}, but on shared seeds only `min_batch` makes"
+            " rounds fewer"
         )
 
 
