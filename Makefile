@@ -1,8 +1,9 @@
 # Two commands do everything on a machine with Python 3.11 and make:
 #   make run    choose the best 30 of 164 crowd workers, with a guarantee
 #   make test   style, types and tests
-# and four more:
+# and five more:
 #   make docs      the documentation as a site, build/docs/index.html
+#   make package   wheel and sdist in dist/, checked, installed into an empty environment, run and measured
 #   make mutants   whether the tests notice every change of the code that the guarantee rests on
 #   make lowest    the tests with the lowest versions of what the package depends on
 #   make attack    hours of hostile calls, files, kills, and of error rates; SHORTLIST_ATTACK_SEED repeats one
@@ -13,7 +14,7 @@ attack: export SHORTLIST_ATTACK_SEED := $(or $(SHORTLIST_ATTACK_SEED),$(shell da
 attack: export SHORTLIST_ATTACK_SCALE := $(or $(SHORTLIST_ATTACK_SCALE),100)
 COVERED := 98  # percent of lines and branches that tests run, and may not fall below
 
-.PHONY: run test check docs mutants lowest attack install clean
+.PHONY: run test check docs package mutants lowest attack install clean
 
 run: install
 	$(BIN)/python -m shortlist demo
@@ -30,6 +31,10 @@ check: install
 
 docs: install
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
+
+package: install
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --group package
+	$(BIN)/python benchmarks/package.py
 
 mutants: install
 	$(BIN)/python tests/mutation/mutants.py
@@ -49,7 +54,8 @@ install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt 'pip>=25.1'  # knows --group
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[all,mcp]'
 	touch $@
 
 clean:

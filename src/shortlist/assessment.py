@@ -42,7 +42,17 @@ from shortlist.reward_models import (
     model_of,
 )
 from shortlist.search import Tiers
-from shortlist.validation import check_choice, flag, number, seeded, shown, table, whole
+from shortlist.validation import (
+    RngGiven,
+    check_choice,
+    flag,
+    number,
+    seeded,
+    shown,
+    table,
+    takes_rng,
+    whole,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,6 +259,7 @@ NOT_GIVEN = (
 )
 
 
+@takes_rng
 def assess(
     counts: Any = None,
     k: int | None = None,
@@ -262,6 +273,7 @@ def assess(
     quotas: QuotasGiven | None = None,
     constraint: ConstraintGiven | None = None,
     seed: int = 0,
+    rng: RngGiven | None = None,  # noqa: ARG001  # `takes_rng` makes a seed of it
 ) -> Assessment:
     """Find the K best arms of past results, and bound what this choice can lose.
 
@@ -298,6 +310,8 @@ def assess(
         constraint: Another family of sets, instead of quotas, such as `Matching`. Its arms are in
             the order of `counts`. Default: all sets of k arms.
         seed: Random seed of the order in which scores with missing cells are looked at.
+        rng: Instead of `seed`: a seed, a sequence of seeds, or a `numpy.random.Generator`,
+            `BitGenerator` or `SeedSequence`. A generator moves on, so that a second call differs.
 
     Returns:
         The arms to keep, the bound, the tiers "in", "out" and "tied", and an interval for every

@@ -31,7 +31,7 @@ from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
 from shortlist.spec import FIELDS, Certificate, Order, Population, Seeds, UnitName, documented
-from shortlist.validation import MOST_WORKERS, shown, whole
+from shortlist.validation import MOST_WORKERS, RngGiven, shown, takes_rng, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,7 @@ def _settings(given: dict[str, Any], *, stored: bool) -> Settings:
     return Settings.of({**given, "retries": FIELDS["retries"].default}, stored=stored)
 
 
+@takes_rng
 def select(
     pull: Callable[..., Any] | None = None,
     *,
@@ -142,6 +143,7 @@ def select(
     control: OwnLabel | None = None,
     unit: UnitName | None = None,
     seed: int = 0,
+    rng: RngGiven | None = None,
     seeds: Seeds = "own",
     pull_many: Callable[..., Any] | None = None,
     batch: int | None = None,
@@ -208,6 +210,8 @@ def select(
         unit: "%" shows means in percent and differences in percentage points, in tables; all data
             stay in the unit of the rewards.
         seed: Random seed. Runs with the same seed are identical.
+        rng: Instead of `seed`: a seed, a sequence of seeds, or a `numpy.random.Generator`,
+            `BitGenerator` or `SeedSequence`. A generator moves on, so that a second call differs.
         seeds: "own" seeds for every arm, or "shared": all arms run on the same seeds, and their
             differences count. Fewer pulls are needed where rewards on one seed are correlated.
         pull_many: Instead of `pull`: `pull_many(arm, times)` returns a list of exactly `times`
@@ -252,6 +256,7 @@ def select(
     return run_here(selection.run_async(progress), "select")
 
 
+@takes_rng
 @documented("select")
 async def select_async(  # noqa: D417  # `documented` adds the settings
     pull: Callable[..., Awaitable[Any]] | None = None,
@@ -282,6 +287,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     control: OwnLabel | None = None,
     unit: UnitName | None = None,
     seed: int = 0,
+    rng: RngGiven | None = None,
     seeds: Seeds = "own",
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
@@ -297,6 +303,8 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     Args:
         pull: Async function, as in `select`.
         {settings}
+        rng: Instead of `seed`: a seed, a sequence of seeds, or a `numpy.random.Generator`,
+            `BitGenerator` or `SeedSequence`. A generator moves on, so that a second call differs.
         pull_many: Instead of `pull`: an async function, as in `select`.
         batch: Maximum number of pulls per call of `pull_many`. Default: no maximum.
         workers: Maximum number of calls under way at a time.

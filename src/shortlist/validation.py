@@ -2,11 +2,13 @@
 
 import math
 import pickle
-from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Sized
+from functools import wraps
+from inspect import iscoroutinefunction
 from itertools import islice
 from numbers import Integral, Real
 from threading import TIMEOUT_MAX
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +24,18 @@ MOST_RUNS = 10**6  # their outcomes are held together
 MOST_WORKERS = 10**4  # processes or threads
 MOST_RETRIES = 10**3  # of a call that fails: more would be as good as for ever
 SEEDS = 2**128  # as many as a generator has states to begin in
+DRAWN_SEEDS = 2**53  # seeds drawn from an `rng`: every program that reads JSON has them exactly
 MOST_TOLD = 10**6  # rewards at once
 MOST_CELLS = 10**7  # of arms and items: a search holds a few arrays of them
 LONGEST_WAIT = TIMEOUT_MAX  # seconds, of what Python can wait for
 LEGIBLE = 1000  # characters of a value in a message
 
 Item = TypeVar("Item")
+Function = TypeVar("Function", bound=Callable[..., Any])
+# as SPEC 7 of Scientific Python has it: what `numpy.random.default_rng` takes
+RngGiven = (
+    int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
+)
 
 
 def whole(name: str, value: object, *, at_least: int, at_most: float = COUNTABLE) -> int:
@@ -47,6 +55,56 @@ def whole(name: str, value: object, *, at_least: int, at_most: float = COUNTABLE
 def seeded(seed: object) -> int:
     """Return a seed as an int."""
     return whole("seed", seed, at_least=0, at_most=SEEDS - 1)
+
+
+def takes_rng(function: Function) -> Function:
+    """Let a keyword argument `rng` stand for `seed`: the function gets the seed that it makes."""
+
+    @wraps(function)
+    def door(*args: Any, **given: Any) -> Any:
+        return function(*args, **_with_seed(given))
+
+    @wraps(function)
+    async def async_door(*args: Any, **given: Any) -> Any:
+        return await cast(Awaitable[Any], door(*args, **given))
+
+    return cast(Function, async_door if iscoroutinefunction(function) else door)
+
+
+def _with_seed(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, with a seed in place of an `rng`."""
+    rng = given.get("rng")
+    if rng is None:
+        return given
+    if "seed" in given:
+        raise InvalidInput(f"`rng` and `seed` ({shown(given['seed'])}) are given: give one of them")
+    if given.get("store") is not None:
+        raise InvalidInput(
+            f"`rng` is {shown(rng)}, but with a `store` it must be `seed`: the call that continues"
+            " needs the same one"
+        )
+    return given | {"rng": None, "seed": seed_from(rng)}
+
+
+def seed_from(rng: object) -> int:
+    """A seed: `rng` itself if it is a whole number, else drawn from the generator that it makes."""
+    if isinstance(rng, Integral) and not isinstance(rng, bool):
+        return whole("rng", rng, at_least=0, at_most=SEEDS - 1)
+    kinds = np.random.Generator | np.random.BitGenerator | np.random.SeedSequence
+    if not isinstance(rng, kinds | Sequence | np.ndarray) or isinstance(rng, str | bytes):
+        raise InvalidInput(_no_rng(rng))
+    try:
+        generator = np.random.default_rng(cast(Any, rng))
+    except (TypeError, ValueError):
+        raise InvalidInput(_no_rng(rng)) from None
+    return int(generator.integers(DRAWN_SEEDS))
+
+
+def _no_rng(rng: object) -> str:
+    return (
+        f"`rng` is {shown(rng)}, but must be a whole number of at least 0, a sequence of them, or a"
+        " Generator, BitGenerator or SeedSequence of numpy"
+    )
 
 
 def manners(runs: object, workers: object, seed: object) -> tuple[int, int, int]:

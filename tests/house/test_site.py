@@ -16,7 +16,7 @@ BUILDS = all(find_spec(name) for name in ("sphinx", "furo", "myst_parser"))
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not BUILDS:
-        pytest.skip("pip install 'shortlist[docs]'")
+        pytest.skip("pip install --group docs")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning"]
     done = subprocess.run(

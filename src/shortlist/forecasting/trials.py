@@ -40,12 +40,14 @@ from shortlist.spec import Certificate, Order, documented
 from shortlist.validation import (
     MOST_ARMS,
     MOST_RUNS,
+    RngGiven,
     check_sendable,
     collected,
     function_or_none,
     manners,
     number,
     shown,
+    takes_rng,
     whole,
 )
 
@@ -289,6 +291,7 @@ class Candidate:
         return self.algorithm.name if self.problem.traffic is None else LIVE
 
 
+@takes_rng
 @documented("forecast")
 def forecast(  # noqa: D417  # `documented` adds the settings
     *,
@@ -322,6 +325,7 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     min_blocks: int = 0,
     runs: int = 20,
     seed: int = 0,
+    rng: RngGiven | None = None,
     workers: int = 1,
     on_progress: Callable[[float], None] | None = None,
 ) -> Forecast:
@@ -351,6 +355,8 @@ def forecast(  # noqa: D417  # `documented` adds the settings
             every batch, a "live test", which does not (docs/ab-test.md), unless `drift` is False.
         delay: Days until a reward arrives.
         runs: Number of simulated runs.
+        rng: Instead of `seed`: a seed, a sequence of seeds, or a `numpy.random.Generator`,
+            `BitGenerator` or `SeedSequence`. A generator moves on, so that a second call differs.
         workers: Number of processes.
         on_progress: Function that is called with the share of the work that is done.
 

@@ -37,6 +37,7 @@ from shortlist.simulation.worlds import (
 from shortlist.spec import Certificate, Order, Seeds, documented
 from shortlist.validation import (
     LARGEST,
+    RngGiven,
     arm_means,
     check_sendable,
     function_or_none,
@@ -44,6 +45,7 @@ from shortlist.validation import (
     number,
     reals,
     shown,
+    takes_rng,
 )
 
 if TYPE_CHECKING:
@@ -204,6 +206,7 @@ class Runs(Tabular):
         return (figures(self.summary(), verdict=verdict),)
 
 
+@takes_rng
 @documented("simulate", "scores")
 def simulate(  # noqa: D417  # `documented` adds the settings
     algorithm: AlgorithmLike,
@@ -216,6 +219,7 @@ def simulate(  # noqa: D417  # `documented` adds the settings
     costs: npt.ArrayLike | None = None,
     runs: int = 1,
     seed: int = 0,
+    rng: RngGiven | None = None,
     workers: int = 1,
     rewards: str = "bernoulli",
     sd: npt.ArrayLike | None = None,
@@ -252,6 +256,8 @@ def simulate(  # noqa: D417  # `documented` adds the settings
         costs: Cost of a pull of every arm, in the order of `means`; the budget is in their unit.
             Default: 1 each.
         runs: Number of runs.
+        rng: Instead of `seed`: a seed, a sequence of seeds, or a `numpy.random.Generator`,
+            `BitGenerator` or `SeedSequence`. A generator moves on, so that a second call differs.
         workers: Number of processes.
         rewards: Distribution of the rewards: "bernoulli" (0 or 1), "beta", "gaussian" with a
             declared standard deviation, or "normal" without.
