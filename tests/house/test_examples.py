@@ -71,7 +71,8 @@ def test_an_example_runs_quickly_and_prints_what_it_is_meant_to_show(
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
     after = os.times()
-    assert (done.returncode, done.stderr) == (0, "")
+    complaints = [line for line in done.stderr.splitlines() if not re.match(r"\d+ s: ", line)]
+    assert (done.returncode, complaints) == (0, [])  # a busy machine shows progress
     for pattern in PRINTED[script]:
         assert re.search(pattern, done.stdout, re.MULTILINE), (pattern, done.stdout)
     spent = after.children_user + after.children_system
