@@ -15,7 +15,7 @@ from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
 from shortlist.driver import Outcome
 from shortlist.exploration.expected_loss import explore_once
-from shortlist.exploration.priced import exploring
+from shortlist.exploration.prices import exploring
 from shortlist.features import Features
 from shortlist.instances import linear
 from shortlist.problem import FixedBudget, FixedConfidence, Problem

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from shortlist import instances
 from shortlist.arrays import FloatArray
-from shortlist.certificates.items import tuning
+from shortlist.certificates.items import race
 from shortlist.simulation.simulate import simulate
 
 EPSILON = 0.06
@@ -103,8 +103,8 @@ def failures(scores: FloatArray, k: int, delta: float, runs: int, seed: int) -> 
 @click.option("--arms", multiple=True, default=[n for n, _ in CHOICES], help="As many as these.")
 def main(runs: int, delta: float, seed: int, arms: tuple[int, ...]) -> None:
     """Print failures of every set, and whether so many are believable."""
-    tuning.FIRST_ITEMS = tuning.SINGLE_FIRST = 1
-    tuning.ITEM_GROWTH = tuning.SINGLE_GROWTH = 1e-9  # an item at a time
+    race.FIRST_ITEMS = race.SINGLE_FIRST = 1
+    race.ITEM_GROWTH = race.SINGLE_GROWTH = 1e-9  # an item at a time
     cases = [(n, k, *each) for n, k in CHOICES if n in arms for each in sets(n, k)]
     broken = 0
     for n, k, name, scores in cases:

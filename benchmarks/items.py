@@ -14,11 +14,12 @@ from itertools import product
 
 import click
 import numpy as np
+from sensitivity import own_constants
 
 from shortlist import Arm, instances, select
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.items import tuning as items_tuning
+from shortlist.certificates.items import race as of_race
 from shortlist.driver import counted
 from shortlist.exploration import items as of_budget
 from shortlist.exploration.items import explore_items
@@ -94,12 +95,12 @@ def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
 
 def print_costs(size: int, k: int, matrices: int, seed: int) -> None:
     """Cost as a share of that of all cells, with costs used in plans and ignored there."""
-    thrift, shares = items_tuning.THRIFT, np.zeros((2, matrices))
+    thrift, shares = of_race.THRIFT, np.zeros((2, matrices))
     for row, power in enumerate((thrift, 0.0)):
-        items_tuning.THRIFT = power
+        of_race.THRIFT = power
         for column in range(matrices):
             shares[row, column] = cost_share(size, k, seed + column)
-    items_tuning.THRIFT = thrift
+    of_race.THRIFT = thrift
     used, ignored = shares.mean(axis=1)
     click.echo(f"{ARMS} x {size}, k={k}: cost {used:.3f}, {ignored:.3f} if costs are ignored")
 
@@ -187,10 +188,10 @@ def print_width(size: int, k: int, workers: int, matrices: int, seed: int) -> No
 
 def print_evidence(n: int, k: int, matrices: int, seed: int) -> None:
     """Share of cells where arms are judged in pairs and one by one, n x 500, epsilon 0.03."""
-    usual = items_tuning.LOPSIDED, items_tuning.MANY_ARMS
+    usual = of_race.LOPSIDED, of_race.MANY_ARMS
     shares = []
     for from_here in (n, 0):
-        items_tuning.LOPSIDED = items_tuning.MANY_ARMS = from_here + 1 if from_here else 0
+        of_race.LOPSIDED = of_race.MANY_ARMS = from_here + 1 if from_here else 0
         cells = [
             simulate(
                 *("certified",),
@@ -202,7 +203,7 @@ def print_evidence(n: int, k: int, matrices: int, seed: int) -> None:
             for each in range(seed, seed + matrices)
         ]
         shares.append(float(np.mean(cells)) / (n * 500))
-    items_tuning.LOPSIDED, items_tuning.MANY_ARMS = usual
+    of_race.LOPSIDED, of_race.MANY_ARMS = usual
     click.echo(f"{n} x 500, k={k}: pairs {shares[0]:.3f}, one by one {shares[1]:.3f}")
 
 
@@ -229,9 +230,9 @@ def print_tuning(matrices: int, runs: int, seed: int) -> None:
     """ScoredCells of `certified` and regret of `expected-loss`, every constant halved and doubled.
 
     Ratios to what they are with the constants as they are; the last line changes the seed alone."""
-    for module, figure in ((items_tuning, cells_needed), (of_budget, regret_left)):
+    for module, figure in ((of_race, cells_needed), (of_budget, regret_left)):
         usual = figure(matrices, runs, seed)
-        for name in filter(str.isupper, vars(module)):
+        for name in own_constants(module):
             value = getattr(module, name)
             ratios = []
             for factor in (0.5, 2.0):

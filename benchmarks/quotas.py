@@ -14,7 +14,7 @@ import numpy as np
 
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
-from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.families import log_swaps_of
 from shortlist.certificates.frame import fixed_design
 from shortlist.constraints import Quotas
 from shortlist.problem import FixedConfidence, Problem

@@ -6,6 +6,7 @@ instances: pulls of `certified` (for a constant of the race: of `lucb` and `cluc
 the processor, geometric means, and regret of `expected-loss`, added up in units of epsilon. The
 last row changes nothing but the seed: so much is noise."""
 
+import inspect
 import math
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ import numpy as np
 from shortlist import instances
 from shortlist.algorithms import race as of_races
 from shortlist.arrays import FloatArray
-from shortlist.certificates.split import tuning as of_split
+from shortlist.certificates.split import expected_charges, offsets, planning, search
 from shortlist.exploration import tuning as of_exploration
 from shortlist.simulation.simulate import simulate
 
@@ -29,7 +30,7 @@ Value = float | tuple[float, ...]
 
 MODULES: dict[str, ModuleType] = {
     "exploration": of_exploration,
-    "certificates.split": of_split,
+    **{module.__name__: module for module in (offsets, expected_charges, planning, search)},
     "algorithms": of_races,
 }
 # LEAST_AIM among them: at 1 every look may fail, and a search without a budget need not end
@@ -86,11 +87,19 @@ def geometric_mean(values: FloatArray) -> float:
 
 
 def constants(only: str | None) -> Iterator[tuple[str, str]]:
-    """Every constant with the package it belongs to."""
+    """Every constant with the module it belongs to."""
     for package, module in MODULES.items():
-        for name in vars(module):
-            if name.isupper() and only in (None, name):
+        for name in own_constants(module):
+            if only in (None, name):
                 yield package, name
+
+
+def own_constants(module: ModuleType) -> list[str]:
+    """The tuned constants of a module: of one with bounds, those below the line that says so."""
+    source = inspect.getsource(module)
+    _, marked, rest = source.partition("# These cost")
+    block = rest.partition("\n\n")[0] if marked else source
+    return [name for name in vars(module) if name.isupper() and f"\n{name} = " in block]
 
 
 def scaled(name: str, value: Value, factor: float) -> Value:

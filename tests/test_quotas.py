@@ -16,8 +16,7 @@ from shortlist.cli import main
 from shortlist.confidence import feasible_places
 from shortlist.errors import InvalidInput, StoreDamaged, StoreExists, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
-from shortlist.quotas import constraint_record, family_of
-from shortlist.result.groups import groups_of
+from shortlist.quotas import constraint_record, family_of, groups_of
 from shortlist.settings import arguments, body_of
 from shortlist.spec import FIELDS
 from shortlist.stores import Event, Kind

@@ -25,11 +25,12 @@ from shortlist.quotas import (
     QuotasGiven,
     given_family,
     group_names,
+    groups_of,
+    table_of,
 )
 from shortlist.reading.counts import Counts, counts_of
 from shortlist.reading.scores import named_scores
 from shortlist.result import ArmResult, GroupResult
-from shortlist.result.groups import groups_of, table_of
 from shortlist.result.plots import frame_of_rows
 from shortlist.result.result import CHOSEN_SHOWN, HEADER, arm_cells, by_tier, plain_tiers
 from shortlist.reward_models import (

@@ -10,8 +10,8 @@ from scipy.stats import binom, chi2, norm
 
 import shortlist
 from shortlist import simulate
-from shortlist.algorithms.ocba_m import proportions
-from shortlist.certificates.charged.planning import Explored
+from shortlist.algorithms.ranking_and_selection import proportions
+from shortlist.certificates.charged.search import Explored
 from shortlist.certificates.differences.fallback import rinott_constant
 from shortlist.errors import InvalidInput, UnsupportedGoal
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.split import tuning
+from shortlist.certificates.split import expected_charges
 from shortlist.certificates.split.expected_charges import ExpectedCharges, pull_counts
 from shortlist.certificates.split.planning import Draft, Drafter
 from shortlist.exploration.posterior import Posterior
@@ -54,7 +54,9 @@ def test_numbers_of_pulls_begin_alike_grow_by_the_ratio_and_reach_the_most(most:
     assert counts.size == 1 or counts[-2] < most
     assert np.array_equal(counts, pull_counts(10**8)[: counts.size])
     assert np.all(np.diff(counts) >= 1)
-    assert np.all(counts[1:] <= np.maximum(counts[:-1] + 1, counts[:-1] * tuning.PULLS_RATIO))
+    assert np.all(
+        counts[1:] <= np.maximum(counts[:-1] + 1, counts[:-1] * expected_charges.PULLS_RATIO)
+    )
 
 
 @pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian(0.5)])

@@ -15,7 +15,7 @@ from small_families import (
     square_matching,
 )
 
-from shortlist.certificates.exchange import ExchangeGraph, log_swaps, log_swaps_of
+from shortlist.certificates.families import ExchangeGraph, log_swaps, log_swaps_of
 from shortlist.certificates.frame import failure, fixed_design, log_swap_failure
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.constraints import (

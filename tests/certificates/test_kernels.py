@@ -10,7 +10,6 @@ from scipy.stats import binom
 from shortlist import Bounded, SubGaussian, certify
 from shortlist.arrays import FloatArray
 from shortlist.certificates.split import offsets as exact
-from shortlist.certificates.split import tuning
 from shortlist.certificates.split.bound import Certificate, declare
 from shortlist.certificates.split.offsets import (
     bounded_offset,
@@ -212,9 +211,9 @@ def test_the_grid_ends_where_free_successes_are_negligible_or_at_the_reach(bound
 
 
 def test_more_is_checked_where_what_is_allowed_falls_further() -> None:
-    assert exact.usual_checks(0.0) == tuning.CHECKS
-    assert exact.usual_checks(3.0) == tuning.CHECKS + 3 * tuning.MORE_CHECKS
-    assert exact.usual_checks(1e6) == tuning.MOST_CHECKS
+    assert exact.usual_checks(0.0) == exact.CHECKS
+    assert exact.usual_checks(3.0) == exact.CHECKS + 3 * exact.MORE_CHECKS
+    assert exact.usual_checks(1e6) == exact.MOST_CHECKS
 
 
 def test_offsets_hold_on_the_usual_grid_and_from_its_last_point_on(
@@ -265,7 +264,7 @@ def test_starts_are_backed_off_by_a_tenth_of_the_root_of_the_pulls_four_times_at
     start: float, begin: float
 ) -> None:
     pulls, slope = np.array([400.0]), np.array([23.0])
-    assert (tuning.RETREAT, tuning.RETREATS) == (0.1, 4)
+    assert (exact.RETREAT, exact.RETREATS) == (0.1, 4)
 
     def least(at: float) -> float:
         where = np.array([at])

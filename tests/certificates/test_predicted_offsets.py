@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.split import tuning
+from shortlist.certificates.split import expected_charges
 from shortlist.certificates.split.expected_charges import Candidates, PredictedOffsets
 from shortlist.certificates.split.offsets import offsets
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
@@ -49,7 +49,7 @@ def test_without_a_start_they_are_exact(rewards: RewardModel, strength: float) -
 def test_with_a_start_they_are_close(
     deviations: float, strength: float, pulls: tuple[int, ...]
 ) -> None:
-    assert 60 <= tuning.EXACT_OFFSETS < 100  # so that there are offsets of both kinds
+    assert 60 <= expected_charges.EXACT_OFFSETS < 100  # so that there are offsets of both kinds
     candidates = candidates_of(np.array(pulls, dtype=np.float64), deviations)
     begin, least = exact(candidates, strength, Binary())
     assert np.array_equal(begin, candidates.start)

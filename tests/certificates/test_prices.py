@@ -15,12 +15,11 @@ from scipy.stats import binom, binomtest
 from shortlist.algorithms import certified as algorithms
 from shortlist.algorithms.certified import certified
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.families import largest_gain, log_swaps_of, reference_prices, surplus
 from shortlist.certificates.frame import fixed_design
-from shortlist.certificates.prices import largest_gain, reference_prices, surplus
 from shortlist.certificates.split.bound import Certificate, Holdout, bound_by_swaps, declare
 from shortlist.constraints import Constraint, Laminar, Matching, Matroid, Quotas
-from shortlist.exploration import priced
+from shortlist.exploration import prices
 from shortlist.exploration.prices import ArmBeliefs, Prices, best_prices, in_units
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, SubGaussian
@@ -419,7 +418,7 @@ def test_where_no_prices_are_good_the_search_gives_up_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     family, theta = shuffled_quotas(0, 2, 6)
-    monkeypatch.setattr(priced, "best_prices", lambda *given: Prices(np.full(40, 0.25)))
+    monkeypatch.setattr(prices, "best_prices", lambda *given: Prices(np.full(40, 0.25)))
     monkeypatch.setattr(algorithms, "_fallback", lambda *given: None)
     answer, _ = driven(family, theta, 16, 0.05, 0.1, 0)
     assert "gave up" in answer.evidence
@@ -431,7 +430,7 @@ def test_where_no_prices_are_good_complete_samples_prove_epsilon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     family, theta = shuffled_quotas(0, 2, 6)
-    monkeypatch.setattr(priced, "best_prices", lambda *given: Prices(np.full(40, 0.25)))
+    monkeypatch.setattr(prices, "best_prices", lambda *given: Prices(np.full(40, 0.25)))
     answer, spent = driven(family, theta, 16, 0.1, 0.1, 0)
     assert answer.evidence["fallback design"]
     assert answer.regret_bound == 0.1

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from shortlist import certify
 from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import Retired
-from shortlist.certificates.split import tuning
+from shortlist.certificates.split import expected_charges
 from shortlist.certificates.split.bound import STEEPEST_TILT, Holdout, declare, discount
 from shortlist.certificates.split.expected_charges import ScoreCharges, _classes
 from shortlist.certificates.split.planning import Draft, at_stage
@@ -142,9 +142,11 @@ def test_the_charge_predicted_is_about_that_of_fresh_rewards(inside: bool) -> No
 def test_arms_are_planned_in_classes_of_their_dispersion() -> None:
     kind, dispersion = _classes(np.array([0.01, 0.011, 0.2, 1.0]))
     assert kind[0] == kind[1] == 0
-    assert kind[3] == tuning.CLASSES - 1
+    assert kind[3] == expected_charges.CLASSES - 1
     assert dispersion[kind] == pytest.approx([0.01, 0.01, 0.2, 1.0], rel=0.6)
-    assert _classes(np.full(3, 0.3))[1] == pytest.approx(np.full(tuning.CLASSES, 0.3), rel=0.01)
+    assert _classes(np.full(3, 0.3))[1] == pytest.approx(
+        np.full(expected_charges.CLASSES, 0.3), rel=0.01
+    )
 
 
 def a_draft(pulls: list[int]) -> Draft:

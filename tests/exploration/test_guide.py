@@ -6,7 +6,7 @@ import pytest
 import shortlist
 from shortlist.exploration.guide import ArmMoments, FeatureGuide
 from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.priced import exploring
+from shortlist.exploration.prices import exploring
 from shortlist.features import Features
 from shortlist.instances import linear
 from shortlist.problem import FixedBudget, Problem

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from shortlist.arrays import grouped, grouped_by
-from shortlist.exploration.sharing import descending, share_out
+from shortlist.exploration.posterior import descending, share_out
 
 SEEDS = st.integers(0, 2**32 - 1)
 

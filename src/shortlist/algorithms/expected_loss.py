@@ -12,7 +12,7 @@ from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.exploration.expected_loss import explore
 from shortlist.exploration.items import explore_items
 from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.priced import exploring
+from shortlist.exploration.prices import exploring
 from shortlist.problem import Problem
 from shortlist.reward_models import Undeclared, check_spread
 from shortlist.search import Answer, RunUpTo, Search

@@ -18,12 +18,10 @@ from shortlist.algorithms.certified import certified
 from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
 from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
 from shortlist.algorithms.improved_top_k import improved_top_k
-from shortlist.algorithms.kn import kn
 from shortlist.algorithms.lucb import kl_lucb, lucb
 from shortlist.algorithms.median_elimination import median_elimination
-from shortlist.algorithms.ocba_m import ocba_m
 from shortlist.algorithms.opt_mai import opt_mai
-from shortlist.algorithms.rinott import rinott
+from shortlist.algorithms.ranking_and_selection import kn, ocba_m, rinott
 from shortlist.algorithms.sar import sar
 from shortlist.algorithms.track_and_stop import track_and_stop
 from shortlist.algorithms.uniform import uniform

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.linear.fixed_set import fixed_set_bound
+from shortlist.certificates.linear.bound import fixed_set_bound
 from shortlist.certificates.split.bound import declare
 from shortlist.constraints import AnyArms, Constraint, best_set, check_feasible
 from shortlist.errors import InvalidInput

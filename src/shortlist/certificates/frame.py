@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import betainc, gammaln, logsumexp, xlog1py, xlogy
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.exchange import LogSwaps, log_swaps, log_swaps_of
+from shortlist.certificates.families import LogSwaps, log_swaps, log_swaps_of
 from shortlist.problem import Problem
 from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
 from shortlist.search import Answer, Pulls, Rewards, Search, Tiers, advance

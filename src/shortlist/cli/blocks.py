@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import click
 
 from shortlist.cli.files import labelled
-from shortlist.cli.options import store_options
+from shortlist.cli.options import open_experiment, store_options
 from shortlist.cli.output import format_option, note, print_rows
-from shortlist.cli.stores import open_experiment
 from shortlist.errors import InvalidInput
 from shortlist.reading.counts import decimal, whole
 from shortlist.reading.files import FileLine, read_columns

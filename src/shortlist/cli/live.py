@@ -18,17 +18,19 @@ from shortlist.cli.files import (
     with_quotas,
     with_test_set,
 )
-from shortlist.cli.options import name_option, setting_options, store_options
-from shortlist.cli.output import format_option, note, print_data, print_rows
-from shortlist.cli.status import stopped
-from shortlist.cli.stores import (
+from shortlist.cli.options import (
     create_experiment,
     export_from,
     list_rows,
+    name_option,
     open_experiment,
+    setting_options,
     shown,
+    store_options,
     write_cells,
 )
+from shortlist.cli.output import format_option, note, print_data, print_rows
+from shortlist.cli.status import stopped
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
 from shortlist.reading.files import open_text
@@ -37,8 +39,7 @@ if TYPE_CHECKING:
     from shortlist.engine import Handout
 
 
-from shortlist.cli.options import experiment_names, store_option
-from shortlist.cli.stores import client, is_service
+from shortlist.cli.options import client, experiment_names, is_service, store_option
 
 NOT_YET, OVER = 3, 4  # exit statuses of `ask`: no tickets now, or no more tickets
 

@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import WithJsonSchema
 
 import shortlist
-from shortlist.cli.stores import create_experiment, list_rows, open_experiment
+from shortlist.cli.options import create_experiment, list_rows, open_experiment
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.settings import arms_of_json, rewards_of
 from shortlist.spec import FIELDS, REQUIRED, Json, json_schema

@@ -21,10 +21,9 @@ from shortlist.cli.files import (
     with_test_set,
 )
 from shortlist.cli.live import named
-from shortlist.cli.options import name_option, setting_options
+from shortlist.cli.options import create_experiment, name_option, open_experiment, setting_options
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
-from shortlist.cli.stores import create_experiment, open_experiment
 from shortlist.errors import (
     EvaluationFailed,
     InvalidInput,

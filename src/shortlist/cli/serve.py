@@ -7,9 +7,8 @@ from urllib.parse import quote
 
 import click
 
-from shortlist.cli.options import made_store_option, store_option
+from shortlist.cli.options import made_store_option, shown, store_option
 from shortlist.cli.output import format_option, print_rows
-from shortlist.cli.stores import shown
 from shortlist.errors import InvalidInput
 
 NEEDS_SERVE = "serve needs Starlette, uvicorn and Jinja2: pip install 'shortlist[serve]'"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.files import labelled
-from shortlist.cli.options import setting_option, store_options
+from shortlist.cli.options import open_experiment, setting_option, store_options
 from shortlist.cli.output import (
     format_option,
     note,
@@ -17,7 +17,6 @@ from shortlist.cli.output import (
     print_rows,
     print_tables,
 )
-from shortlist.cli.stores import open_experiment
 from shortlist.errors import InvalidInput, Unfinished
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 from shortlist.arrays import IntArray
 from shortlist.budget import Budget
 from shortlist.exploration import tuning
-from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.sharing import batch_size, descending, share_out
+from shortlist.exploration.posterior import Posterior, batch_size, descending, share_out
 from shortlist.search import Progress, Pulls, Rewards
 from shortlist.validation import COUNTABLE
 

@@ -1,10 +1,11 @@
-"""The posterior of every arm: empirical Bayes, one prior shared by all arms.
+"""The posterior of every arm, and how a batch of pulls is shared out by priority.
 
-The prior is a set of weights on a grid of means, fitted by nonparametric maximum likelihood (EM).
-The grid is even at first, later finest at the boundary. It has to resolve the posterior of the arms
-that are known best; it is rebuilt only when they are known twice as well as when it was built,
-because a new grid needs a new prior. Where nothing was declared about rewards, their location and
-scale are learned. No guarantee rests on it."""
+Empirical Bayes, one prior shared by all arms. The prior is a set of weights on a grid of means,
+fitted by nonparametric maximum likelihood (EM). The grid is even at first, later finest at the
+boundary. It has to resolve the posterior of the arms that are known best; it is rebuilt only when
+they are known twice as well as when it was built, because a new grid needs a new prior. Where
+nothing was declared about rewards, their location and scale are learned. No guarantee rests on
+it."""
 
 import math
 from copy import copy, deepcopy
@@ -15,7 +16,6 @@ from scipy.special import polygamma, xlogy
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray, grouped, product
 from shortlist.exploration import tuning
 from shortlist.exploration.guide import ArmMoments, FeatureGuide
-from shortlist.exploration.sharing import share_out
 from shortlist.features import Features
 from shortlist.reward_models import UNIT_SIGMA, Bounded, RewardModel, SubGaussian, Undeclared
 from shortlist.search import Pulls, Rewards, rewards_of
@@ -558,3 +558,49 @@ class UndeclaredPosterior(Posterior):
         squared = (self.grid - means[:, None]) ** 2 * (pulls / variances)[:, None]
         log: FloatArray = -(freedom[:, None] + 1) / 2 * np.log1p(squared / freedom[:, None])
         return self._trimmed(log)
+
+
+def batch_size(n_arms: int, spent: int, early: float, growth: float) -> int:
+    """A share of all pulls so far, but enough for many arms and for parallel workers."""
+    at_first = min(n_arms, early * spent)
+    return int(max(tuning.LEAST_BATCH, tuning.PER_ARM * n_arms, at_first, growth * spent))
+
+
+def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Positions of the values from largest to smallest, ties at random.
+
+    Values are compared in single precision: the last bits differ between machines and must not
+    decide."""
+    order = rng.permutation(values.size)
+    with np.errstate(over="ignore", under="ignore"):
+        falling = -values[order].astype(np.float32)
+    return order[falling.argsort(kind="stable")]
+
+
+def share_out(
+    batch: int, kind: IntArray, priority: FloatArray, at_most: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """Share `batch` pulls: highest priority first, each arm as many as it may get, ties at random.
+
+    `kind` is the kind of every arm; `priority` and `at_most` are those of an arm of a kind."""
+    order = descending(priority, rng)
+    demand = np.bincount(kind, minlength=priority.size) * at_most  # (kinds,)
+    filled = demand[order].cumsum()
+    last = int(filled.searchsorted(batch))  # the place in `order` where the batch ends, if it does
+    full = at_most.copy()
+    full[order[last:]] = 0
+    times: IntArray = full[kind]  # (arms,)
+    if last < order.size:
+        left = batch - int(filled[last - 1] if last else 0)
+        arms = (kind == order[last]).nonzero()[0]
+        _share_among(times, arms, left, int(at_most[order[last]]), rng)
+    return times
+
+
+def _share_among(
+    times: IntArray, arms: IntArray, left: int, each: int, rng: np.random.Generator
+) -> None:
+    """Give the rest to arms of one kind, drawn at random: `each`, and the last one less."""
+    served = rng.permutation(arms)[: -(-left // each)]
+    times[served] = each
+    times[served[-1:]] -= each * served.size - left

@@ -1,6 +1,6 @@
 """Results: the chosen arms, the regret bound, the evidence, tables and plots."""
 
-from shortlist.result.groups import GroupResult
+from shortlist.quotas import GroupResult
 from shortlist.result.lift import ArmLift, ArmResult, Lift
 from shortlist.result.result import Result
 

@@ -35,9 +35,9 @@ from shortlist.formatting import (
     unit_of,
 )
 from shortlist.problem import FixedConfidence, Goal, Problem
+from shortlist.quotas import GroupResult, groups_of, table_of
 from shortlist.regret import ROUNDING
 from shortlist.result.cells import EvaluatedCells
-from shortlist.result.groups import GroupResult, groups_of, table_of
 from shortlist.result.lift import ArmResult, BlockLeads, LabelT, Lift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread

@@ -7,10 +7,15 @@ from scipy.stats import binom
 
 from shortlist import FixedConfidence, Normal, Problem, simulate
 from shortlist.arrays import FloatArray
-from shortlist.certificates.charged import planning
+from shortlist.certificates.charged import search as charged_module
 from shortlist.certificates.charged.bound import charged_bound
-from shortlist.certificates.charged.planning import Explored, draft, guess_of
-from shortlist.certificates.charged.search import ChargedSearch, charged_search
+from shortlist.certificates.charged.search import (
+    ChargedSearch,
+    Explored,
+    charged_search,
+    draft,
+    guess_of,
+)
 from shortlist.search import Answer, Pulls, advance, rewards_of
 
 N, K = 60, 12
@@ -65,7 +70,7 @@ def test_a_look_proves_the_choice_on_fresh_pulls() -> None:
     assert answer.regret_bound is not None
     assert answer.regret_bound <= 0.2
     assert answer.evidence["certificate"] == "split"
-    assert (batches[0].times == planning.FIRST_PULLS).all()
+    assert (batches[0].times == charged_module.FIRST_PULLS).all()
     assert batches[-1].arms.size == N  # every arm has fresh pulls
     lost = np.sort(means)[-K:].mean() - means[answer.top].mean()
     assert lost <= 0.2
@@ -85,12 +90,12 @@ def test_a_look_that_fails_lowers_the_goal_of_the_next() -> None:
     state.explored.pulls[:] = 100
     before = state.goal
     state.failed()
-    assert state.goal == pytest.approx(planning.LOWER_GOAL * before)
+    assert state.goal == pytest.approx(charged_module.LOWER_GOAL * before)
     assert state.plan(state.guess()) is None  # not before there are more pulls
     assert state.looks == 1
     for _ in range(20):
         state.failed()
-    assert state.goal == pytest.approx(planning.LEAST_GOAL * K)
+    assert state.goal == pytest.approx(charged_module.LEAST_GOAL * K)
 
 
 def test_a_search_continues_after_a_look_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:

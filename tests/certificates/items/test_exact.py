@@ -8,7 +8,7 @@ import pytest
 from attack_scale import SCALE
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.items import tuning
+from shortlist.certificates.items import race as items_race
 from shortlist.certificates.items.bound import BettingUpperBound
 from shortlist.certificates.items.search import items_search
 from shortlist.problem import FixedConfidence, Items, Problem
@@ -107,9 +107,9 @@ SMALL = {
 def test_over_all_orders_bounds_fail_with_probability_delta_at_most(
     name: str, k: int, delta: float, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)
-    monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "FIRST_ITEMS", 1)
+    monkeypatch.setattr(items_race, "SINGLE_FIRST", 1)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     scores = np.array(SMALL[name], dtype=np.float64)
     n, size = scores.shape
     if k >= n or (lopsided == 0 and size > 4):  # bounds on arms are tested on all orders below

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import shortlist
 from shortlist.arrays import FloatArray
-from shortlist.certificates.items import tuning
+from shortlist.certificates.items import race as items_race
 from shortlist.certificates.items.bound import DifferenceBounds
 from shortlist.constraints import Matching, Matroid, Quotas
 from shortlist.errors import InvalidInput
@@ -43,9 +43,9 @@ HARD: dict[str, Instance] = {
 def test_the_promise_is_kept_under_quotas(
     name: str, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)
-    monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "FIRST_ITEMS", 1)
+    monkeypatch.setattr(items_race, "SINGLE_FIRST", 1)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     scores, groups, quotas, k = HARD[name]
     runs = shortlist.simulate(
         "certified", scores=scores, k=k, epsilon=0.02, delta=0.3, runs=RUNS,

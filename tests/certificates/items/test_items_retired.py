@@ -7,9 +7,8 @@ import pytest
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import Retired, informed
-from shortlist.certificates.items import tuning
-from shortlist.certificates.items.evidence import PairedEvidence, SingleEvidence
-from shortlist.certificates.items.race import ItemsRace
+from shortlist.certificates.items import race as items_race
+from shortlist.certificates.items.race import ItemsRace, PairedEvidence, SingleEvidence
 from shortlist.certificates.items.search import items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
@@ -68,9 +67,9 @@ SETS = [
 def test_an_opponent_who_knows_the_order_makes_the_bound_wrong_with_probability_delta_at_most(
     k: int, single: bool, rows: list[list[float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)
-    monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
-    monkeypatch.setattr(tuning, "MANY_ARMS", 1 if single else 100)
+    monkeypatch.setattr(items_race, "FIRST_ITEMS", 1)
+    monkeypatch.setattr(items_race, "SINGLE_FIRST", 1)
+    monkeypatch.setattr(items_race, "MANY_ARMS", 1 if single else 100)
     scores = np.array(rows, dtype=np.float64)
     orders = list(permutations(range(scores.shape[1])))
     wrong = sum(some_leaving_is_wrong(scores[:, order], k, 0.05) for order in orders)
@@ -99,7 +98,7 @@ def test_evidence_is_that_of_a_race_among_the_arms_that_stay(n: int, k: int) -> 
     mine = race.evidence
     assert mine.variance == variance
     if isinstance(mine, SingleEvidence):
-        assert mine.above == pytest.approx((race.problem.k + 2) / (tuning.ABOVE * 0.1))
+        assert mine.above == pytest.approx((race.problem.k + 2) / (items_race.ABOVE * 0.1))
         return
     assert isinstance(mine, PairedEvidence)
     again = PairedEvidence(race.problem, race.cells)

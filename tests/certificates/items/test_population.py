@@ -15,7 +15,7 @@ import shortlist
 from shortlist import Experiment
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import Cells, Drawn
-from shortlist.certificates.items import tuning
+from shortlist.certificates.items import race as items_race
 from shortlist.certificates.items.bound import (
     BettingUpperBound,
     GroupedCells,
@@ -185,8 +185,8 @@ def failed(case: Case, rng: np.random.Generator, *, ahead: bool) -> tuple[bool, 
 def test_bounds_and_intervals_hold_at_confidence(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST_ITEMS", 2)  # look early
-    monkeypatch.setattr(tuning, "SINGLE_FIRST", 2)
+    monkeypatch.setattr(items_race, "FIRST_ITEMS", 2)  # look early
+    monkeypatch.setattr(items_race, "SINGLE_FIRST", 2)
     rng, runs = np.random.default_rng(3), number_of_runs(40, 2000)
     found = np.array([failed(CASES[name], rng, ahead=bool(turn % 2)) for turn in range(runs)])
     for wrong in found.sum(axis=0).tolist():

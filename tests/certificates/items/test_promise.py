@@ -9,9 +9,8 @@ from scipy.stats import binom
 
 from shortlist import instances, simulate
 from shortlist.arrays import FloatArray
-from shortlist.certificates.items import tuning
-from shortlist.certificates.items.evidence import SingleEvidence
-from shortlist.certificates.items.race import ItemsRace
+from shortlist.certificates.items import race as items_race
+from shortlist.certificates.items.race import ItemsRace, SingleEvidence
 from shortlist.certificates.items.search import items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
@@ -59,9 +58,9 @@ BUILT_TO_BREAK = {
 def test_small_sets_built_to_break_it_do_not(
     name: str, k: int, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)  # look as early and as often as can be
-    monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "FIRST_ITEMS", 1)  # look as early and as often as can be
+    monkeypatch.setattr(items_race, "SINGLE_FIRST", 1)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     scores = BUILT_TO_BREAK[name]
     if k >= len(scores):
         return
@@ -82,7 +81,7 @@ def test_small_sets_built_to_break_it_do_not(
 def test_item_response_sets_are_chosen_from_with_the_promise_kept(
     k: int, order: Order, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     failures, sets = 0, number_of_runs(3, 200)
     for seed in range(sets):
         scores = instances.item_response(12, 60, np.random.default_rng(seed))
@@ -101,7 +100,7 @@ def test_item_response_sets_are_chosen_from_with_the_promise_kept(
 def test_bounds_that_a_budget_leaves_hold_as_often_as_promised(
     lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     wrong, sets = 0, number_of_runs(4, 200)
     for seed in range(sets):
         scores = instances.item_response(10, 80, np.random.default_rng(seed), graded=5.0)
@@ -132,7 +131,7 @@ def answered(known: FloatArray | None, scores: FloatArray, budget: int | None) -
 def test_what_is_known_is_taken_up_and_not_asked_for(
     lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     scores = instances.item_response(6, 50, np.random.default_rng(2))
     everything = answered(scores.copy(), scores, None)
     half = answered(np.where(np.arange(50) % 2, scores, np.nan), scores, None)
@@ -148,7 +147,7 @@ def test_what_is_known_is_taken_up_and_not_asked_for(
 def test_a_budget_of_one_item_an_arm_is_enough_to_begin(
     lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     scores = instances.item_response(6, 50, np.random.default_rng(2))
     answer = answered(None, scores, 6)
 
@@ -162,8 +161,8 @@ def test_a_budget_of_one_item_an_arm_is_enough_to_begin(
 def test_no_stake_on_the_first_items_looks_at_how_many_were_affordable(
     lopsided: int, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
-    monkeypatch.setattr(tuning, "HOPELESS_ARM", 99.0)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "HOPELESS_ARM", 99.0)
     scores = instances.item_response(6, 40, np.random.default_rng(4), graded=5.0)
     problem = Problem(6, 1, FixedConfidence(0.05, delta), items=Items(40))
 
@@ -193,8 +192,8 @@ def test_many_arms_are_judged_one_by_one_with_fewer_cells_than_in_pairs(
 ) -> None:
     scores = instances.item_response(40, 200, np.random.default_rng(5))
     single = simulate("certified", scores=scores, k=2, epsilon=0.03, seed=1)
-    monkeypatch.setattr(tuning, "LOPSIDED", 99)
-    monkeypatch.setattr(tuning, "MANY_ARMS", 99)
+    monkeypatch.setattr(items_race, "LOPSIDED", 99)
+    monkeypatch.setattr(items_race, "MANY_ARMS", 99)
     paired = simulate("certified", scores=scores, k=2, epsilon=0.03, seed=1)
 
     assert single.pulls.mean() < 0.8 * paired.pulls.mean()

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from shortlist.certificates.items.evidence import SingleEvidence
-from shortlist.certificates.items.race import ItemsRace
+from shortlist.certificates.items.race import ItemsRace, SingleEvidence
 from shortlist.problem import FixedConfidence, Items, Problem
 
 

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from shortlist import instances, simulate
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.frame import Retired, informed
-from shortlist.certificates.items import tuning
+from shortlist.certificates.items import race as items_race
 from shortlist.certificates.items.planning import Width, planned
 from shortlist.certificates.items.race import ItemsRace
 from shortlist.certificates.items.search import UnderWay, Window, items_search
@@ -81,9 +81,9 @@ WIDTHS = [
 def test_over_all_orders_bounds_fail_with_probability_delta_at_most(
     name: str, width: Width, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)
-    monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "FIRST_ITEMS", 1)
+    monkeypatch.setattr(items_race, "SINGLE_FIRST", 1)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     scores = np.array(SMALL[name], dtype=np.float64)
     n, size = scores.shape
     if lopsided == 0 and size > 4:
@@ -133,9 +133,9 @@ BUILT_TO_BREAK = {
 def test_wide_searches_fail_in_no_more_than_delta_of_the_runs(
     name: str, k: int, lopsided: int, width: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST_ITEMS", 2)
-    monkeypatch.setattr(tuning, "SINGLE_FIRST", 2)
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "FIRST_ITEMS", 2)
+    monkeypatch.setattr(items_race, "SINGLE_FIRST", 2)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     scores = BUILT_TO_BREAK[name]
     asked = {"k": k, "epsilon": 0.02, "delta": 0.3, "runs": RUNS, "seed": 7}
     runs = simulate("certified", scores=scores, **asked, **width)  # type: ignore[arg-type]
@@ -196,7 +196,7 @@ def test_no_stake_rests_on_scores_of_later_items(
     lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The variance of the first items counts only if they are taken in before any other."""
-    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
+    monkeypatch.setattr(items_race, "LOPSIDED", lopsided)
     problem = Problem(8, 1, FixedConfidence(0.02, 0.1), items=Items(40))
     usual, learned = set(), set()
     for seed in (1, 2):
@@ -210,7 +210,7 @@ def test_no_stake_rests_on_scores_of_later_items(
         race.take(np.full(8, first), scores[:, :first].ravel())
         race.take(np.full(8, first + 9), scores[:, first : first + 9].ravel())
         learned.add(race.evidence.variance)
-    assert usual == {tuning.VARIANCE if lopsided else tuning.SINGLE_VARIANCE}
+    assert usual == {items_race.VARIANCE if lopsided else items_race.SINGLE_VARIANCE}
     assert len(learned) == 1
     assert learned != usual
 
@@ -228,9 +228,9 @@ LEAVING = [
 def test_arms_that_retire_while_batches_are_under_way_leave_the_bound_right(
     k: int, single: bool, rows: list[list[float]], width: Width, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)
-    monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
-    monkeypatch.setattr(tuning, "MANY_ARMS", 1 if single else 100)
+    monkeypatch.setattr(items_race, "FIRST_ITEMS", 1)
+    monkeypatch.setattr(items_race, "SINGLE_FIRST", 1)
+    monkeypatch.setattr(items_race, "MANY_ARMS", 1 if single else 100)
     scores = np.array(rows, dtype=np.float64)
     n, size = scores.shape
     problem = Problem(n, k, FixedConfidence(0.05, DELTA), items=Items(size))

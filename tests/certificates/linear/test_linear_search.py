@@ -15,7 +15,6 @@ from shortlist.algorithms.certified import certified
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.linear import search as linear_module
-from shortlist.certificates.linear import tuning
 from shortlist.certificates.linear.planning import ArmSums, LinearPilot, Wanted
 from shortlist.certificates.linear.search import SET_ASIDE, linear_search, look_share
 from shortlist.driver import Outcome, counted, finish
@@ -154,7 +153,7 @@ def test_residuals_that_were_not_declared_are_reported_and_no_false_promise_foll
 
 
 def test_shares_of_delta_add_up() -> None:
-    total = sum(look_share(0.2, look) for look in range(tuning.MOST_LOOKS))
+    total = sum(look_share(0.2, look) for look in range(linear_module.MOST_LOOKS))
     assert 0.17 < total + SET_ASIDE * 0.2 <= 0.2
 
 
@@ -272,7 +271,7 @@ def test_a_fit_that_fails_goes_the_way_back(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_looks_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "MOST_LOOKS", 8)  # more than one design has
+    monkeypatch.setattr(linear_module, "MOST_LOOKS", 8)  # more than one design has
     monkeypatch.setattr(linear_module, "bound_over_ball", _never)
     outcome, _ = run(line(20, 2, 1), 5, 0.2, 0.1, 0)
     assert "way back" in outcome.answer.evidence

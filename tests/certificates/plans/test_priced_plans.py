@@ -10,15 +10,19 @@ from listed_families import listed_families
 from scipy.stats import binomtest
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates.families import surplus
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.bound import Stakes
-from shortlist.certificates.plans.priced import PricedBelief, PricedStage, class_threshold
-from shortlist.certificates.plans.search import PricedLook, plans_search
+from shortlist.certificates.plans.search import (
+    PricedBelief,
+    PricedLook,
+    PricedStage,
+    class_threshold,
+    plans_search,
+)
 from shortlist.certificates.plans.stage import PlanProof, SetCharges, beyond
-from shortlist.certificates.prices import surplus
 from shortlist.constraints import Quotas, best_set
-from shortlist.exploration.priced import PricedPosterior
-from shortlist.exploration.prices import Prices
+from shortlist.exploration.prices import PricedPosterior, Prices
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, advance

@@ -10,4 +10,4 @@ Words of this package:
     slope      mu, what a unit of evidence of an arm weighs; at most the strength
     cap        upper bound on the deviation of an arm, from its first pulls
 
-`bound` has what the proof rests on, `planning` drafts looks and has the constants."""
+`bound` has what the proof rests on, `search` explores and drafts looks."""

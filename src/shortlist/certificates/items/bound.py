@@ -25,8 +25,11 @@ from copy import copy
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.items import tuning
 from shortlist.problem import Items
+
+# These cost cells; no bound rests on them.
+MOST_BET = 0.98  # largest share of the wealth in a bet: no score ruins
+PRIOR_ITEMS = 10.0  # differences that the variance of the first items counts for
 
 EXACT = 1e-12  # tolerance of sums of scores
 RICH = 1e250  # more wealth than any level asks for; the rest is given away
@@ -224,7 +227,7 @@ class PairWealth:
         left = self.left[pairs]
         sums = self.sums[pairs]
         means = self._means_left(sums, left)  # m_t: (bounds, ..)
-        most = tuning.MOST_BET / np.maximum(1 - means, SCORE_ROUNDING)
+        most = MOST_BET / np.maximum(1 - means, SCORE_ROUNDING)
         factors = np.minimum(self._stakes(pairs, left, variance)[:, None], most)
         factors *= (means - d) * fresh
         factors += 1  # Lemma 1
@@ -248,8 +251,8 @@ class PairWealth:
         A gap g over all items is a gap g N / left over those left: (stakes, ..)."""
         seen = self.size - left
         around = self.squares[pairs] - self.sums[pairs] ** 2 / np.maximum(seen, 1)
-        variance = tuning.PRIOR_ITEMS * expected + np.maximum(around, 0.0)
-        variance = np.maximum(variance / (tuning.PRIOR_ITEMS + seen), LEAST_ITEM_VARIANCE)
+        variance = PRIOR_ITEMS * expected + np.maximum(around, 0.0)
+        variance = np.maximum(variance / (PRIOR_ITEMS + seen), LEAST_ITEM_VARIANCE)
         gaps = self.gaps[:, None, None]
         if not self.sampled:
             gaps = gaps * (self.size / np.maximum(left, 1))
@@ -307,7 +310,7 @@ class BettingUpperBound:
         A gap g over all items is a gap g N / left over those left: (gaps, arms, places)."""
         squares = np.cumsum(self.x**2, axis=1) - self.x**2
         around = np.maximum(squares - sums**2 / np.maximum(seen, 1), 0.0)
-        variance = (tuning.PRIOR_ITEMS * variances + around) / (tuning.PRIOR_ITEMS + seen)
+        variance = (PRIOR_ITEMS * variances + around) / (PRIOR_ITEMS + seen)
         wide = gaps[:, None, None] * (1.0 if self.sampled else self.size / self.left)
         stakes: FloatArray = wide / (np.maximum(variance, LEAST_ITEM_VARIANCE) + wide**2)
         return stakes
@@ -315,7 +318,7 @@ class BettingUpperBound:
     def rejects(self, m: FloatArray, weights: FloatArray, level: float) -> BoolArray:
         """Whether W(m), the weighted mean over stakes, ever reached the level: (arms,)."""
         means = self._means_left(m)  # m_t
-        most = tuning.MOST_BET / np.maximum(1 - means, SCORE_ROUNDING)
+        most = MOST_BET / np.maximum(1 - means, SCORE_ROUNDING)
         factors = np.minimum(self.stakes, most)
         factors *= (means - self.x) * self.fresh
         factors += 1  # Lemma 1

@@ -12,9 +12,11 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.frame import tiers_of
-from shortlist.certificates.items import tuning
+from shortlist.certificates.items import race
 from shortlist.certificates.items.bound import EXACT, BettingUpperBound, largest_matching
 from shortlist.search import Tiers
+
+MATRIX_GAPS = (0.12, 0.25, 0.5, 1.0)  # gaps that are bet on, in units of the expected half-width
 
 MOST_PAIRED = 60  # arms up to which all differences are bounded
 
@@ -98,10 +100,10 @@ def _bound(scores: FloatArray, size: int, level: float) -> FloatArray:
     none = np.zeros(rows)
     # the half-width to be expected of 0/1 scores; it depends on numbers of items alone
     width = np.sqrt(np.log(level) / (2 * count) * max(1 - count / size, 1 / size))
-    gaps = np.array(tuning.MATRIX_GAPS) * width
+    gaps = np.array(MATRIX_GAPS) * width
     weights = np.full(gaps.size, 1 / gaps.size)
     fresh = np.ones(scores.shape, dtype=np.bool_)
-    variances = np.full(count, tuning.SINGLE_VARIANCE)
+    variances = np.full(count, race.SINGLE_VARIANCE)
     band = BettingUpperBound(scores, fresh, size, none, none, variances, gaps)
     return band.upper(weights, level, np.ones(rows))
 

@@ -2,9 +2,9 @@
 
 Means are declared linear in known features, or at most a `misfit` from linear ones. `bound` holds
 what the proof rests on: the fit to a fixed design, the radius of the ball around it, and an upper
-bound on the regret over the ball. What only costs pulls if it is wrong: `planning` of the design,
-`search` of pilot and looks, `tuning`. `fixed_set` is for sets chosen elsewhere. `lack_of_fit` tests
-the declaration; it warns and proves nothing.
+bound on the regret over the ball, also of sets chosen elsewhere. What only costs pulls if it is
+wrong: `planning` of the design, `search` of pilot and looks. `lack_of_fit` tests the declaration;
+it warns and proves nothing.
 
 Words with a meaning of their own in this package:
 

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.linear import tuning
+from shortlist.errors import InvalidInput
+from shortlist.features import Features
 from shortlist.reward_models import UNIT_SIGMA
+
+# These cost pulls or time; no bound rests on them.
+SHIFTS = (-0.25, 0.0, 0.25)  # of the boundary, in typical errors of a mean
+SPREADS = (0.8, 1.0, 1.2, 1.4)  # errors to reckon with, in their root mean square over directions
+MULTIPLIERS = 120  # that are tried
 
 UNIT_ROUNDOFF = 2.0**-53
 WORST_CONDITION = 1e6  # of a fit: beyond, rounding errors would matter
@@ -112,10 +118,10 @@ def bound_over_ball(
     level = middle - float(near @ values)
     reach = radius * np.linalg.norm(moved, axis=1)  # (n,) R_i of Lemma 2
     best: BallBound | None = None
-    for shift in tuning.SHIFTS:
+    for shift in SHIFTS:
         offsets = sides * (centred - level - shift * typical)  # (n,) a_i of Lemma 1
         live = np.flatnonzero(offsets > -reach * (1 + ROUNDED) - ROUNDED)  # others lose nothing
-        for spread in tuning.SPREADS:
+        for spread in SPREADS:
             usual = spread * reach[live] / math.sqrt(coefficients.size)
             arms = _ArmParabolas.of(offsets[live], reach[live] * (1 + ROUNDED), usual)
             found = _largest(arms, sides[live], moved[live], radius)
@@ -159,7 +165,29 @@ def _largest(arms: _ArmParabolas, sides: FloatArray, moved: FloatArray, radius: 
     squares = (vectors.T @ linear) ** 2 / 4
     top = max(float(eigenvalues[-1]), 0.0)
     unit = top + math.sqrt(float(squares.sum())) / radius + 1e-300
-    above = np.geomspace(1e-5, 1e2, tuning.MULTIPLIERS)[:, None] * unit
+    above = np.geomspace(1e-5, 1e2, MULTIPLIERS)[:, None] * unit
     dual = radius**2 * (top + above[:, 0]) + (squares / (top + above - eigenvalues)).sum(1)
     rounded = len(moved) * float(arms.size.sum()) + len(quadratic) * top * radius**2
     return float(arms.constant.sum() + dual.min()) * (1 + ROUNDED) + ROUNDED * rounded
+
+
+def fixed_set_bound(
+    features: Features, chosen: BoolArray, pulls: IntArray, means: FloatArray, delta: float
+) -> float:
+    """The bound on k times the regret of `chosen`, on the unit scale.
+
+    `means` of arms without pulls are not read."""
+    fit = fit_of(features.basis, pulls, means)
+    if fit is None:
+        raise InvalidInput(
+            f"the pulls are of {int((pulls > 0).sum())} arms, but do not settle the coefficients of"
+            f" {features.rank} features: pull more arms that differ"
+        )
+    spread = max(1.0, 2 * float(abs(features.basis @ fit.coefficients).max()))
+    misfit = (features.misfit or 0.0) + features.rounding * spread
+    noise = math.sqrt(-2 * math.log(delta)) * (1 + ROUNDED)
+    bias = misfit * math.sqrt(fit.pulls) / UNIT_SIGMA  # Theorem 3
+    radius = (noise + bias) * (1 + fit.slack) + fit.blur
+    total = bound_over_ball(features.basis, chosen, fit.coefficients, fit.factor, radius).total
+    k = int(chosen.sum())
+    return total + 2 * misfit * min(k, chosen.size - k)

@@ -8,11 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.linear import tuning
 from shortlist.certificates.linear.bound import bound_over_ball, noise_radius
 from shortlist.reward_models import UNIT_SIGMA
 from shortlist.search import Pulls, Rewards
 
+# These cost pulls or time; no bound rests on them.
+EVEN = 0.1  # share of a design that goes evenly to some arms ...
+EVEN_ARMS = 4  # ... this many per coefficient: fewer arms with more pulls show lack of fit better
+LEAST_SHARE = 0.1  # of its even share that an arm has, or no pulls at all
+DESIGN_STEPS = 40  # of the multiplicative algorithm
+RIDGE = 0.1  # information about every coefficient that the pilot begins with
+GUESSES = 3  # coefficients drawn from the pilot's uncertainty, to predict a bound
+HOPELESS = 20.0  # part of the radius by misfit, in that by noise, at which pulls are no use
 MOST_PULLS = 2.0**61  # more can be neither counted nor made
 
 
@@ -45,10 +52,10 @@ def best_arms(values: FloatArray, k: int, rng: np.random.Generator) -> BoolArray
 def even_shares(basis: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Even shares of some arms that settle all coefficients, and of others at random."""
     n_arms, d = basis.shape
-    if n_arms <= tuning.EVEN_ARMS * (d + 1):
+    if n_arms <= EVEN_ARMS * (d + 1):
         return np.full(n_arms, 1 / n_arms)
     shares = np.zeros(n_arms)
-    shares[rng.permutation(n_arms)[: (tuning.EVEN_ARMS - 1) * (d + 1)]] = 1.0
+    shares[rng.permutation(n_arms)[: (EVEN_ARMS - 1) * (d + 1)]] = 1.0
     rest = np.column_stack([np.ones(n_arms), basis])
     for _ in range(d + 1):  # the arm that is farthest from the span of those before
         lengths = np.linalg.norm(rest, axis=1)
@@ -122,7 +129,7 @@ class LinearPilot:
         """Coefficients without the level, and the information on them."""
         rows = np.column_stack([np.ones(len(self.basis)), self.basis])
         information = (rows * self.seen.pulls[:, None]).T @ rows / UNIT_SIGMA**2
-        information += tuning.RIDGE * np.eye(len(information))
+        information += RIDGE * np.eye(len(information))
         found = np.linalg.solve(information, rows.T @ self.seen.sums / UNIT_SIGMA**2)
         return np.asarray(found[1:], dtype=np.float64), _differences(information)
 
@@ -133,8 +140,8 @@ class LinearPilot:
 
     def _mixed(self, shares: FloatArray) -> FloatArray:
         """The same with a part that goes evenly to some arms, so that no direction is left out."""
-        mixed = (1 - tuning.EVEN) * shares + tuning.EVEN * self.even
-        mixed = np.where((mixed < tuning.LEAST_SHARE / mixed.size) & (self.even == 0), 0.0, mixed)
+        mixed = (1 - EVEN) * shares + EVEN * self.even
+        mixed = np.where((mixed < LEAST_SHARE / mixed.size) & (self.even == 0), 0.0, mixed)
         rounded = np.round(mixed, 9)  # so that other machines take the same turns
         return np.asarray(rounded / rounded.sum(), dtype=np.float64)
 
@@ -149,12 +156,12 @@ class LinearPilot:
         the fit to come."""
         estimate, information = self.estimate()
         known = information / max(1, self.spent)  # per pull
-        noise = rng.normal(size=(tuning.GUESSES, estimate.size))
+        noise = rng.normal(size=(GUESSES, estimate.size))
         size = 2.0 * (estimate.size + 1)
         radius = noise_radius(estimate.size, wanted.delta)
         while size < MOST_PULLS:
             bias = wanted.misfit * math.sqrt(size) / UNIT_SIGMA
-            if bias > tuning.HOPELESS * radius:
+            if bias > HOPELESS * radius:
                 return None
             factor = _factor(known * size)
             chosen = best_arms(self.basis @ estimate, wanted.k, rng)
@@ -211,7 +218,7 @@ def _optimal(basis: FloatArray, curvature: FloatArray, costs: FloatArray) -> Flo
     even = np.trace(curvature) / (d - 1) * 1e-6 or 1.0  # if nothing can be lost, all alike
     padded[1:, 1:] = curvature + even * np.eye(d - 1)
     share = np.full(len(rows), 1 / len(rows))
-    for _ in range(tuning.DESIGN_STEPS):
+    for _ in range(DESIGN_STEPS):
         information = (rows * share[:, None]).T @ rows
         information += 1e-9 * np.trace(information) / d * np.eye(d)
         inverse = np.linalg.inv(information)

@@ -12,7 +12,6 @@ import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.certificates.frame import Retired, answered, continued
-from shortlist.certificates.linear import tuning
 from shortlist.certificates.linear.bound import bound_over_ball, fit_of
 from shortlist.certificates.linear.lack_of_fit import LackOfFit, lack_of_fit
 from shortlist.certificates.linear.planning import (
@@ -29,6 +28,14 @@ from shortlist.formatting import bound_text, given_text
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
+# These cost pulls or time; no bound rests on them.
+FIRST_SHARE = 0.5  # of delta for the first look; later ones get this share of the rest
+LOOK_GROWTH = 1.2  # fresh pulls of a look, as a multiple of those of the look before
+DESIGN_LOOKS = 6  # looks of a design; then all rewards so far are the pilot of another one
+MOST_LOOKS = 30  # then the search goes the way back
+PILOT = 20  # pulls of the first pilot per dimension
+PILOT_SHARE = 0.1  # of the fresh pulls that a pilot should have
+
 SET_ASIDE = 0.1  # share of delta for the way back; the looks have the rest
 UNLIMITED = 2**61  # pulls without a budget
 
@@ -39,7 +46,7 @@ def look_share(delta: float, look: int) -> float:
     """Alpha spending: the share of delta for look number `look`, from 0.
 
     The shares of all looks and of the way back add up to delta."""
-    first = tuning.FIRST_SHARE
+    first = FIRST_SHARE
     return (1 - SET_ASIDE) * delta * first * (1 - first) ** look
 
 
@@ -139,7 +146,7 @@ def _search_from(task: _Task, pilot: LinearPilot, looks: int) -> Search:
     fresh = ArmSums.none(task.problem.n_arms)
     draft = yield from _piloted(task, pilot, looks)
     found: _Look | None = None
-    last = min(looks + tuning.DESIGN_LOOKS, tuning.MOST_LOOKS)
+    last = min(looks + DESIGN_LOOKS, MOST_LOOKS)
     while draft is not None and looks < last and not _proved(task, found):
         left = task.budget - pilot.spent - fresh.spent
         more = min(_next_size(draft, fresh.spent), left)
@@ -161,7 +168,7 @@ def _search_from(task: _Task, pilot: LinearPilot, looks: int) -> Search:
     ended = task.budget - pilot.spent - fresh.spent <= 0
     if found is not None and not found.test.rejected and (ended or _proved(task, found)):
         return _answer(task, found, pilot.spent, fresh, looks)
-    if found is None or found.test.rejected or looks >= tuning.MOST_LOOKS:
+    if found is None or found.test.rejected or looks >= MOST_LOOKS:
         return (yield from _back(task, pilot, fresh.spent, found))
     pilot.seen = pilot.seen.plus(fresh)  # the design was too small: plan another one
     return (yield from _search_from(task, pilot, looks))
@@ -193,7 +200,7 @@ def _proved(task: _Task, found: _Look | None) -> bool:
 
 def _next_size(draft: LinearDesign, spent: int) -> int:
     """Fresh pulls to add for the next look. They depend on the pilot alone."""
-    return draft.size if spent == 0 else math.ceil((tuning.LOOK_GROWTH - 1) * spent)
+    return draft.size if spent == 0 else math.ceil((LOOK_GROWTH - 1) * spent)
 
 
 def _batch(times: IntArray, looks: int) -> Pulls:
@@ -208,8 +215,8 @@ def _piloted(
 
     With a budget, the pilot has a share of it at most."""
     problem, rank = task.problem, task.features.rank
-    least = tuning.PILOT * (rank + 1)
-    most = min(task.budget, max(rank + 2, int(tuning.PILOT_SHARE * task.budget)))
+    least = PILOT * (rank + 1)
+    most = min(task.budget, max(rank + 2, int(PILOT_SHARE * task.budget)))
     allowed = task.target - task.unprovable(task.misfit)
     delta = look_share(problem.delta, looks)
     wanted = Wanted(problem.k, allowed, delta, task.misfit)
@@ -224,7 +231,7 @@ def _piloted(
         draft = pilot.draft(wanted, task.rng)
         if draft is None:
             return None
-        shares, size = draft.shares, max(least, int(tuning.PILOT_SHARE * draft.size))
+        shares, size = draft.shares, max(least, int(PILOT_SHARE * draft.size))
     return draft if draft is not None else pilot.draft(wanted, task.rng)
 
 

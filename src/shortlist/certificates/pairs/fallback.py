@@ -50,7 +50,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from shortlist.arrays import ROUNDED, FloatArray, IntArray
-from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.families import log_swaps_of
 from shortlist.certificates.frame import (
     ROUNDING,
     SLACK,

@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.budget import Budget
-from shortlist.certificates.exchange import ExchangeGraph
+from shortlist.certificates.families import ExchangeGraph
 from shortlist.certificates.frame import Retired, answered
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.certificates.pairs.planning import (

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import betaln, xlogy
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.exchange import ExchangeGraph, log_swaps, log_swaps_of
+from shortlist.certificates.families import ExchangeGraph, log_swaps, log_swaps_of
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.pairs.bound import (
     GapMixture,

@@ -44,7 +44,7 @@ from scipy.special import (
 )
 
 from shortlist.arrays import ROUNDED, FloatArray, IntArray
-from shortlist.certificates.exchange import LogSwaps, log_swaps
+from shortlist.certificates.families import LogSwaps, log_swaps
 from shortlist.certificates.pairs.bound import curvature
 from shortlist.confidence import JEFFREYS, TYPICAL
 from shortlist.reward_models import UNIT_SIGMA, RewardModel

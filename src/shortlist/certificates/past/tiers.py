@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.exchange import family_swaps, largest_swaps
+from shortlist.certificates.families import family_swaps, largest_swaps
 from shortlist.certificates.frame import tiers_of
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.past.bound import (

@@ -4,7 +4,7 @@
 accepting and rejecting an arm, the check of exponential moments (*) at every mean, the boundaries
 with their shares of delta, the order in which arms are decided, and how bounds are combined. What
 only costs pulls if it is wrong: `belief` about the means, `planning` of when arms stop and what
-they are charged, `search` of stages and looks, `tuning`. `priced` is a stage with a price per arm.
+they are charged, `search` of stages and looks, also with a price per arm, `tuning`.
 
 Words with a meaning of their own in this package:
 

@@ -24,7 +24,7 @@ from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.belief import Belief, GroupBelief
 from shortlist.certificates.plans.bound import NOT_THERE, Boundaries, Stakes
 from shortlist.certificates.plans.planning import Plan, above
-from shortlist.exploration.sharing import descending
+from shortlist.exploration.posterior import descending
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,24 @@ import numpy as np
 from scipy.special import betainc, betaln, log_ndtr, ndtr
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, product
-from shortlist.certificates.split import tuning
 from shortlist.certificates.split.bound import discount
 from shortlist.certificates.split.offsets import TINY, bounded_offset, subgaussian_offset
 from shortlist.exploration.posterior import Posterior
 from shortlist.reward_models import RewardModel
+
+# These cost pulls or time; no bound rests on them.
+ONE_BY_ONE = 8  # pulls up to which every number of pulls is a candidate, ...
+PULLS_RATIO = 1.4  # ... and ratio of the pulls of two candidates from there on ...
+FINE_RATIO = 1.2  # ... where rewards are not 0 or 1
+STARTS = (0.3, 0.9, 1.5)  # standard deviations beyond the boundary that are not charged
+FLAT_SLOPE = 0.3  # slope of the candidates that are not steep, as a part of the strength ...
+STEEP_REACH = 0.3  # ... which are not tried from this reach on, in units of the range
+OFFSET_POINTS = 20  # means at which a predicted moment is computed
+EXACT_OFFSETS = 64  # pulls up to which predicted offsets are binomial, not normal
+EXACT_CHARGES = 16  # pulls up to which expected charges are binomial, not normal
+# bets on rewards that are not 0 or 1: a share of strength / N, and the largest loss
+BETS = ((1.0, 0.95), (0.5, 0.8), (0.25, 0.6), (0.1, 0.35))
+CLASSES = 5  # classes of dispersion in which arms are planned
 
 MOST_COUNTED = 2**62  # pulls beyond which no candidate is needed, as they could not be counted
 LEAST_BIT_VARIANCE = 1e-3  # of 0/1 rewards, where a mean of 0 or 1 would have none
@@ -66,10 +79,10 @@ def all_candidates(
     """All candidates of up to about `most` pulls, fewest pulls first.
 
     `variance` is that of a reward at the boundary, in whose deviations starts are placed."""
-    deviations = (-np.inf, *tuning.STARTS) if rewards.is_binary else (-np.inf,)
-    parts = (1.0,) if reach >= tuning.STEEP_REACH else (1.0, tuning.FLAT_SLOPE)
+    deviations = (-np.inf, *STARTS) if rewards.is_binary else (-np.inf,)
+    parts = (1.0,) if reach >= STEEP_REACH else (1.0, FLAT_SLOPE)
     offered = pull_counts(most).size * len(deviations) * len(parts)
-    table = _combinations(tuning.ONE_BY_ONE, tuning.PULLS_RATIO, deviations, parts)
+    table = _combinations(ONE_BY_ONE, PULLS_RATIO, deviations, parts)
     pulls, beyond, part = table[:, :offered]  # (candidates,) each
     edge = np.array([[boundary], [1 - boundary]])  # (sides, 1)
     found = Candidates(*np.empty((5, 2, offered)))
@@ -83,12 +96,12 @@ def all_candidates(
 
 def all_counts() -> IntArray:
     """The numbers of pulls of all candidates there can be, rising."""
-    return _counts(tuning.ONE_BY_ONE, tuning.PULLS_RATIO)
+    return _counts(ONE_BY_ONE, PULLS_RATIO)
 
 
 def pull_counts(most: int, ratio: float | None = None) -> IntArray:
     """The numbers of pulls that candidates have, the last no less than `most`."""
-    counts = _counts(tuning.ONE_BY_ONE, ratio or tuning.PULLS_RATIO)
+    counts = _counts(ONE_BY_ONE, ratio or PULLS_RATIO)
     return counts[: int(np.searchsorted(counts, most)) + 1]
 
 
@@ -123,7 +136,7 @@ class BinomialCharges:
     def __init__(self, candidates: Candidates, grid: FloatArray) -> None:
         self.candidates = candidates
         counts = all_counts()
-        counts = counts[counts <= tuning.EXACT_CHARGES]
+        counts = counts[counts <= EXACT_CHARGES]
         # (2, sides, counts, first, grid)
         self.moments = _upper_moments(grid.tobytes(), tuple(counts.tolist()))
         self.side: IntArray = np.arange(2)[:, None]  # (sides, 1)
@@ -205,8 +218,8 @@ class ScoreCharges:
     """The candidates to certify an arm, and the charge to expect of them at any strength."""
 
     def __init__(self, posterior: Posterior, boundary: float, reach: float, most: int) -> None:
-        counts = pull_counts(most, tuning.FINE_RATIO).astype(np.float64)
-        bets = np.array(tuning.BETS)  # (bets, 2)
+        counts = pull_counts(most, FINE_RATIO).astype(np.float64)
+        bets = np.array(BETS)  # (bets, 2)
         self.share, self.risk = np.tile(bets, (counts.size, 1)).T  # (candidates,) each
         edge = np.array([[boundary], [1 - boundary]])  # (sides, 1)
         self.candidates = Candidates(*np.empty((5, 2, self.share.size)))
@@ -265,7 +278,7 @@ class ScoreCharges:
 def _classes(dispersions: FloatArray) -> tuple[IntArray, FloatArray]:
     """The class of every arm, and the dispersion of every class: (arms,), (classes,)."""
     least, most = float(dispersions.min()), float(dispersions.max())
-    edges = np.geomspace(0.999 * least, 1.001 * most, tuning.CLASSES + 1)
+    edges = np.geomspace(0.999 * least, 1.001 * most, CLASSES + 1)
     kind = np.searchsorted(edges, dispersions) - 1
     middle: FloatArray = np.sqrt(edges[1:] * edges[:-1])
     return kind, middle
@@ -279,7 +292,7 @@ class PredictedOffsets:
         self.rewards = rewards
         pulls, start, _, edge, _ = candidates
         possible = (start >= 0) & (start < pulls)
-        exact = pulls <= tuning.EXACT_OFFSETS
+        exact = pulls <= EXACT_OFFSETS
         self.impossible: BoolArray = np.isfinite(start) & ~possible
         self.few: BoolArray = possible & exact
         self.many: BoolArray = possible & ~exact
@@ -308,7 +321,7 @@ class BinomialOffsets:
         # (candidates, 1) each
         self.pulls, self.start, self.part, self.edge, reach = (each[:, None] for each in candidates)
         # (candidates, points), denser near the boundary
-        self.gap: FloatArray = reach * np.linspace(0, 1, tuning.OFFSET_POINTS) ** 1.5
+        self.gap: FloatArray = reach * np.linspace(0, 1, OFFSET_POINTS) ** 1.5
         self.mean: FloatArray = self.edge + self.gap
         # A of exact_offsets.py
         self.free = np.asarray(
@@ -340,9 +353,7 @@ class NormalOffsets:
         # (candidates, 1): how far beyond the boundary nothing is charged; 1/2 is for continuity
         free_up_to = ((start + 0.5) / pulls - edge)[:, None]
         sigma = np.sqrt(variance / pulls)[:, None]
-        deviations = (BELOW_START + ABOVE_START) * np.linspace(
-            0, 1, tuning.OFFSET_POINTS
-        ) - BELOW_START
+        deviations = (BELOW_START + ABOVE_START) * np.linspace(0, 1, OFFSET_POINTS) - BELOW_START
         gap = np.maximum(free_up_to + sigma * deviations, 0)
         self.gap: FloatArray = np.minimum(gap, self.reach[:, None])  # (candidates, points)
         self.last: FloatArray = self.gap[:, -1]
@@ -377,7 +388,7 @@ class ExpectedCharges:
         self.offsets = PredictedOffsets(self.candidates, at_boundary, rewards)
         # candidates come by pulls: the first `few` have few enough for binomial probabilities
         pulls = self.candidates.pulls[0]
-        few = int(np.searchsorted(pulls, tuning.EXACT_CHARGES, side="right"))
+        few = int(np.searchsorted(pulls, EXACT_CHARGES, side="right"))
         self.few = few if rewards.is_binary else 0
         self.normal = NormalCharges(
             self.candidates.between(slice(self.few, None)),

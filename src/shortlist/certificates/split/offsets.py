@@ -28,8 +28,14 @@ import numpy as np
 from scipy.special import betainc
 
 from shortlist.arrays import ROUNDED, FloatArray, IntArray
-from shortlist.certificates.split import tuning
 from shortlist.reward_models import RewardModel
+
+# These cost pulls or time; no bound rests on them.
+CHECKS = 64  # steps of the grid on which a 0/1 moment is checked, ...
+MORE_CHECKS = 16  # ... more for every e-folding of the allowed moment, ...
+MOST_CHECKS = 256  # ... and at most
+RETREATS = 4  # times that a start may be lowered ...
+RETREAT = 0.1  # ... by this many square roots of the pulls
 
 # stands in for what is too small for a float, so that a logarithm stays a number
 TINY = 1e-300
@@ -141,7 +147,7 @@ def _column(values: FloatArray | float, size: int) -> FloatArray:
 
 def usual_checks(exponent: float) -> int:
     """Steps of the grid: the more, the more of e-foldings of what is allowed there are."""
-    return int(min(tuning.CHECKS + tuning.MORE_CHECKS * exponent, tuning.MOST_CHECKS))
+    return int(min(CHECKS + MORE_CHECKS * exponent, MOST_CHECKS))
 
 
 def _checked_gaps(
@@ -275,7 +281,7 @@ def offsets(
     begin = start.copy()
     offset = bounded_offset(pulls, boundary, boundary, strength, within, slope)
     open_: IntArray = np.flatnonzero(np.isfinite(start))  # candidates whose start has no offset yet
-    for _ in range(1 + tuning.RETREATS):
+    for _ in range(1 + RETREATS):
         if not open_.size:
             break
         found = binary_offset(
@@ -289,6 +295,6 @@ def offsets(
         right = np.isfinite(found)
         offset[open_[right]] = found[right]
         open_ = open_[~right]
-        begin[open_] -= np.ceil(tuning.RETREAT * np.sqrt(pulls[open_]))
+        begin[open_] -= np.ceil(RETREAT * np.sqrt(pulls[open_]))
     begin[open_] = -np.inf
     return begin, offset

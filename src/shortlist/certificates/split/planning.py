@@ -18,16 +18,24 @@ from functools import cache
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, grouped, grouped_by
-from shortlist.certificates.prices import reference_prices, surplus
-from shortlist.certificates.split import tuning
+from shortlist.certificates.families import reference_prices, surplus
 from shortlist.certificates.split.bound import Certificate, declare
 from shortlist.certificates.split.expected_charges import (
     ExpectedCharges,
     ScoreCharges,
 )
 from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.priced import PricedPosterior
+from shortlist.exploration.prices import PricedPosterior
 from shortlist.reward_models import RewardModel
+
+# These cost pulls or time; no bound rests on them.
+OFFERED = 40  # largest number of fresh pulls of an arm, in units of the average explored
+MULTIPLIER_HALVINGS = 12  # of the interval in which the Lagrange multiplier is sought
+LEAST_STRENGTH = 1.5  # smallest strength tried, in units of ln(1/delta) / (k epsilon), ...
+STRENGTH_RATIO = 1.3  # ... ratio of a strength to the one before, ...
+STRENGTHS_ON_LADDER = 8  # ... number of strengths, ...
+USUAL = 3  # ... and number of those smaller than the one tried first
+SCORE_LADDER = (1.15, 1.2, 12, 4)  # the same four where rewards are not 0 or 1
 
 LEAST_MULTIPLIER = -3.0  # common logarithm: so small that hardly any pull is worth it
 
@@ -70,7 +78,7 @@ class Knapsack:
         """The choices on both sides of the multiplier at which `far_enough` becomes true."""
         low = LEAST_MULTIPLIER
         high = self.largest
-        for _ in range(tuning.MULTIPLIER_HALVINGS):
+        for _ in range(MULTIPLIER_HALVINGS):
             middle = (low + high) / 2
             if far_enough(self.choose(10**middle)):
                 high = middle
@@ -249,7 +257,7 @@ class Choice:
 def _most_pulls(posterior: Posterior, made: IntArray) -> int:
     """Pulls of an arm that are offered: many times those explored, and all that were made."""
     explored = int(posterior.pulls.mean())
-    offered = min(max(FEWEST, tuning.OFFERED * explored), MOST_DRAFTED)
+    offered = min(max(FEWEST, OFFERED * explored), MOST_DRAFTED)
     return max(int(made.max()), offered)
 
 
@@ -303,14 +311,12 @@ class StrengthSearch:
 
 def usual_strengths() -> StrengthSearch:
     """The ladder for 0/1 rewards, and for those that have shown nothing else."""
-    return StrengthSearch(
-        tuning.LEAST_STRENGTH, tuning.STRENGTH_RATIO, tuning.STRENGTHS_ON_LADDER, tuning.USUAL
-    )
+    return StrengthSearch(LEAST_STRENGTH, STRENGTH_RATIO, STRENGTHS_ON_LADDER, USUAL)
 
 
 def score_strengths() -> StrengthSearch:
     """The ladder for rewards that are not 0 or 1."""
-    return StrengthSearch(*tuning.SCORE_LADDER)
+    return StrengthSearch(*SCORE_LADDER)
 
 
 def cost_of(draft: Draft | None) -> float:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.families import log_swaps_of
 from shortlist.certificates.frame import (
     MOST_LOOKS,
     SLACK,
@@ -31,7 +31,6 @@ from shortlist.certificates.frame import (
     share_for,
     share_of,
 )
-from shortlist.certificates.split import tuning
 from shortlist.certificates.split.bound import Certificate, Holdout, bound_by_swaps
 from shortlist.certificates.split.planning import (
     Choice,
@@ -46,9 +45,26 @@ from shortlist.certificates.split.planning import (
 from shortlist.constraints import Laminar, best_by
 from shortlist.exploration.expected_loss import explore_once
 from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.priced import PricedPosterior, exploring, remaining
+from shortlist.exploration.prices import PricedPosterior, exploring, remaining
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+
+# These cost pulls or time; no bound rests on them.
+HOPED_LOSS = 0.35  # expected loss at which drafts begin, as a share of k epsilon
+STALLED = 10  # drafts in a row without a smaller expected loss after which prices are given up
+NEAR_COST = 1.5  # cost of a draft, in explored pulls, from which on better strengths are sought
+PATIENCE = 0.3  # back-off: power of the excess by which exploration grows before the next draft ...
+LONGEST_WAIT = 1.3  # ... and largest growth
+AIM_FACTOR = 0.85  # of the aim after every look that failed ...
+LEAST_AIM = 0.5  # ... and its least value, as a share of k epsilon
+AFTER_FAILURE = 1.3  # growth of exploration after a look that failed, for matchings and the like
+STAGED_AIM = 0.9  # factor of the aim where rewards are not 0 or 1
+GUESSES = 10  # regrets for which a final certificate may be tuned
+LOOK_PARTS = (0.7, 0.85, 1.0, 1.2, 1.45)  # parts of a look's pulls, where rewards are not 0 or 1
+EARLY = 0.25  # first batches of exploration, as a share of all pulls so far
+EXPLORED = 0.25  # largest share of the pulls that limits allow for exploration
+EAGER_COST = 1.2  # cost of a certificate, in explored pulls, at which it is drawn ...
+SLOW_COST = 2.0  # ... and once further exploration saves less than it costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +190,7 @@ class Looks:
         found = self.strengths.begin(lambda strength: self._draft(drafter, strength))
         if found is None:
             return None
-        affordable = tuning.NEAR_COST * explored
+        affordable = NEAR_COST * explored
         if found.cost > affordable:
             self._back_off(found.cost / affordable)
             return found
@@ -188,7 +204,7 @@ class Looks:
     def hopeless(self) -> bool:
         """Whether the prices that were found for a family do not become any better."""
         priced = self.problem.constraint is not None
-        return priced and self._not_fallen >= tuning.STALLED
+        return priced and self._not_fallen >= STALLED
 
     @property
     def most(self) -> IntArray | None:
@@ -214,7 +230,7 @@ class Looks:
         """A drafter for the present choice, unless its expected loss is too large."""
         choice = Choice.of(self.posterior, rng)
         loss = choice.loss + choice.surplus
-        hoped = tuning.HOPED_LOSS * self.reach
+        hoped = HOPED_LOSS * self.reach
         fallen = loss < self._least_loss or loss <= hoped
         self._not_fallen = 0 if fallen else self._not_fallen + 1
         self._least_loss = min(loss, self._least_loss)
@@ -227,19 +243,19 @@ class Looks:
         """Count a look that failed; explore more before the next one where prices are many."""
         self.failed += 1
         if not isinstance(self.problem.constraint, Laminar | None):
-            self._wait_until = self.posterior.spent * tuning.AFTER_FAILURE
+            self._wait_until = self.posterior.spent * AFTER_FAILURE
 
     def _back_off(self, excess: float) -> None:
         """Draft again after more exploration, the more the larger the `excess` factor."""
-        growth = min(excess**tuning.PATIENCE, tuning.LONGEST_WAIT)
+        growth = min(excess**PATIENCE, LONGEST_WAIT)
         self._wait_until = self.posterior.spent * growth
 
     def _draft(self, drafter: Drafter, strength: float) -> Draft | None:
         """A draft of this strength, in units of ln(1/delta) / (k epsilon)."""
         threshold = -math.log(self.delta)
-        aim = max(tuning.AIM_FACTOR**self.failed, tuning.LEAST_AIM)
+        aim = max(AIM_FACTOR**self.failed, LEAST_AIM)
         if self.posterior.graded:
-            aim *= tuning.STAGED_AIM
+            aim *= STAGED_AIM
         return drafter.draft(strength * threshold / self.reach, threshold, target=self.reach * aim)
 
 
@@ -289,7 +305,7 @@ def _least_bound(
 def _guessed_regrets(budget: int) -> FloatArray:
     """Bounds to tune for: a certificate is tightest near the one its strength is for."""
     least = min(0.001, 1 / math.sqrt(budget + 1))
-    return np.geomspace(least, 0.5, tuning.GUESSES)
+    return np.geomspace(least, 0.5, GUESSES)
 
 
 GAVE_UP = "no prices were found at which the best set is nearly best: epsilon is out of reach"
@@ -349,9 +365,7 @@ def split_search_from(
     cost = math.inf  # of the draft after the batch before
     while not retired.any() and explored < (most := min(explorable, budget - holdout.spent)):
         before = explored
-        yield from explore_once(
-            posterior, most - before, rng, early=tuning.EARLY, cap=cap, least=least
-        )
+        yield from explore_once(posterior, most - before, rng, early=EARLY, cap=cap, least=least)
         explored = posterior.spent
         if retired.any():
             break  # the rewards of the others still count as exploration
@@ -430,7 +444,7 @@ def look(
     counts, and delta is not shared among stages. A look that fails has gone through all of them:
     the pulls made by then depend on exploration alone."""
     progress = Progress(round=looks.failed + 1, undecided=draft.pulls.size)
-    stages = [at_stage(draft, part, holdout.pulls) for part in tuning.LOOK_PARTS]
+    stages = [at_stage(draft, part, holdout.pulls) for part in LOOK_PARTS]
     last = stages[-1].pulls
     beyond = looks.most is not None and bool((last > looks.most).any())
     if not looks.posterior.graded or beyond or int((last - holdout.pulls).sum()) > left:
@@ -456,7 +470,7 @@ def _explorable(problem: Problem, limits: IntArray | None) -> int:
     """Pulls that exploration may take: half of the budget and a share of all limits, but one of
     every arm."""
     affordable = UNLIMITED if problem.most_affordable is None else problem.most_affordable // 2
-    allowed = UNLIMITED if limits is None else int(tuning.EXPLORED * sum(limits.tolist()))
+    allowed = UNLIMITED if limits is None else int(EXPLORED * sum(limits.tolist()))
     return max(problem.n_arms, min(affordable, allowed))
 
 
@@ -469,6 +483,6 @@ def _caps(samples: FixedSamples | None, limits: IntArray | None) -> int | IntArr
 
 def _is_due(cost: float, saved: float, explored: int, batch: int) -> bool:
     """Whether to certify now: it costs little, or the last batch saved less than it cost."""
-    if cost <= tuning.EAGER_COST * explored:
+    if cost <= EAGER_COST * explored:
         return True
-    return cost <= tuning.SLOW_COST * explored and saved < batch
+    return cost <= SLOW_COST * explored and saved < batch
