@@ -21,7 +21,7 @@ from shortlist.arms import Arms, Label, OwnLabel, labels_to_keep
 from shortlist.cells import ItemsGiven
 from shortlist.engine import Experiment, Handout, Receipt, State, Status, Ticket, import_lines
 from shortlist.engine.blocks import Assignment, CountsReceipt, Shares
-from shortlist.engine.live import CountsGiven, checked_block
+from shortlist.engine.live import CountsGiven, MetricsGiven, checked_block
 from shortlist.engine.locate import checked_name, the_only
 from shortlist.engine.log_entries import (
     Asking,
@@ -69,6 +69,7 @@ from shortlist.wire import (
     counts_to_json,
     error_of,
     handout_of,
+    metrics_to_json,
     receipt_of,
     result_of,
     shares_of,
@@ -376,6 +377,7 @@ class Client(Runnable):
         skip_blocks: int = 0,
         min_blocks: int = 0,
         control: OwnLabel | None = None,
+        guardrails: Mapping[str, float | str] | None = None,
         unit: UnitName | None = None,
         seed: int = 0,
         seeds: Seeds = "own",
@@ -555,12 +557,15 @@ class Client(Runnable):
         body = {"visitor": checked_block(visitor, "visitor"), "block": block}
         return Assignment(**self._call("POST", "/assign", body))
 
-    def tell_counts(self, block: str, counts: CountsGiven) -> CountsReceipt:
+    def tell_counts(
+        self, block: str, counts: CountsGiven, *, metrics: MetricsGiven | None = None
+    ) -> CountsReceipt:
         """Tell a block of a live test, once and completely.
 
         Args:
             block: Name of the block, as `shares` gave it.
             counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`.
+            metrics: Per metric the sum of every arm: between 0 and 1 per visitor.
 
         Returns:
             Whether the block counts, waits for an earlier one, was skipped or refused.
@@ -569,7 +574,9 @@ class Client(Runnable):
             UnknownName: There is no such block or arm.
             InvalidInput: The counts are incomplete or contradict the settings.
             ConflictingReward: The block was told before, with other counts."""
-        body = {"block": checked_block(block), "counts": counts_to_json(counts)}
+        body: Json = {"block": checked_block(block), "counts": counts_to_json(counts)}
+        if metrics is not None:
+            body["metrics"] = metrics_to_json(metrics)
         return CountsReceipt(**self._call("POST", "/counts", body))
 
     def retire(self, arm: Label, reason: str = "") -> None:

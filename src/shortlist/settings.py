@@ -75,11 +75,14 @@ from shortlist.validation import (
     real,
     seeded,
     shown,
+    text,
     whole,
     word,
 )
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
+MOST_METRICS = 10  # next to the rewards
+LONGEST_METRIC = 100  # characters of the name of one
 CUTS = (
     "max_rounds",
     "min_batch",
@@ -120,21 +123,21 @@ def _retries(value: object) -> int:
     return whole("retries", value, at_least=0, at_most=MOST_RETRIES)
 
 
-def _epsilon(value: object) -> float:
-    """A regret, which may be given in percent: "0.2%" is 0.002."""
+def fraction(name: str, value: object, **limits: float) -> float:
+    """A number that may be given in percent: "0.2%" is 0.002."""
     given = value
     if isinstance(value, str) and value.strip().endswith("%"):
         # as decimals: "0.2%" is the same number as 0.002
         with suppress(InvalidOperation):
             given = float(Decimal(value.strip().removesuffix("%")).scaleb(-2))
     try:
-        return number("epsilon", given, above=0)
+        return number(name, given, **limits)
     except InvalidInput:
-        return number("epsilon", value, above=0)  # named as it was given
+        return number(name, value, **limits)  # named as it was given
 
 
 OWN_RULES: dict[str, Callable[[object], Any]] = {
-    "epsilon": _epsilon,
+    "epsilon": lambda value: fraction("epsilon", value, above=0),
     "budget": budget_of,  # an int if it is whole
     "seed": seeded,
     "retries": _retries,
@@ -157,6 +160,7 @@ class Settings:
     on_failure: OnFailure
     cells: Cells | None  # of a test set
     control: OwnLabel | None  # the arm that all others are compared with
+    guardrails: Mapping[str, float]  # how much worse than the control metrics may be
     unit: UnitName | None  # that means and differences are shown in
     identity: str  # different for every experiment; empty for settings that are not stored
     spec: Spec | None  # None: labels or a search that JSON cannot hold
@@ -212,6 +216,7 @@ class Settings:
             on_failure=_checked_ending(values["on_failure"], asked.problem),
             cells=asked.cells,
             control=asked.control,
+            guardrails=checked_guardrails(values["guardrails"], asked.control),
             unit=_checked_unit(values["unit"], model),
             identity=identity,
             spec=spec,
@@ -459,6 +464,7 @@ def _plain(asked: _Asked, values: Mapping[str, Any]) -> dict[str, Any]:
         "order": record["order"],
         **{each.name: record[each.name] for each in fields(Drawn)},
         "control": kept,
+        "guardrails": checked_guardrails(values["guardrails"], control) or None,
         "features": _features_record(problem.features),
         "drift": problem.traffic is not None,
         "budget": problem.goal.budget,
@@ -542,6 +548,31 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
     return labels[place]
 
 
+def checked_guardrails(given: object, control: OwnLabel | None) -> dict[str, float]:
+    """How much worse than the control every metric may be, by its name."""
+    margins = named("guardrails", given)
+    margins = {
+        checked_metric(name): fraction(f"guardrails[{name!r}]", margin, above=-1, below=1)
+        for name, margin in margins.items()
+    }
+    if margins and control is None:
+        rule = "metrics are compared with a control: give `control`"
+        raise InvalidInput(f"`guardrails` are {shown(given)}, but {rule}")
+    if len(margins) > MOST_METRICS:
+        rule = f"there may be at most {MOST_METRICS} metrics"
+        raise InvalidInput(f"{len(margins)} `guardrails` are given, but {rule}")
+    return margins
+
+
+def checked_metric(name: object) -> str:
+    """The name of a metric."""
+    given = text("metric", name)
+    if not given or len(given) > LONGEST_METRIC:
+        rule = f"must be a text of 1 to {LONGEST_METRIC} characters"
+        raise InvalidInput(f"the name of a metric is {shown(given[:50])}, but {rule}")
+    return given
+
+
 def _checked_unit(unit: UnitName | None, model: RewardModel) -> UnitName | None:
     """The unit, if rewards are shares."""
     low, high = model.support
@@ -596,6 +627,7 @@ def body_of(values: Mapping[str, Any]) -> Json:
     return {
         **values,
         "features": _features_record(described_features(values)),
+        "guardrails": checked_guardrails(values["guardrails"], values["control"]) or None,
         "arms": msgspec.to_builtins(arms_record(labels, costs, limits, groups)),
         **msgspec.to_builtins(_constraint_record(values)),
         "rewards": None if rewards is None else _model_to_json(model_of(rewards)),

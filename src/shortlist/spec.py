@@ -74,6 +74,7 @@ BY_MEANS = "arms are given by their means"
 AT_ONCE = "a function returns its rewards at once; `Experiment.create` has live tests"
 RAW_FIGURES = "its figures are raw numbers"
 BY_FORECAST = "`forecast` simulates days"
+NO_METRICS = "metrics are told; here there are only rewards"
 
 
 def setting(text: str, **absent: str) -> Meta:
@@ -248,6 +249,16 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             forecast="arms have no labels",
         ),
     ] = None
+    guardrails: Annotated[
+        dict[str, Annotated[float, Meta(gt=-1, lt=1)]] | None,
+        setting(
+            "Metrics that must not become worse than the control: how much higher a metric may be,"
+            " or if the number is negative, how much lower.",
+            select=NO_METRICS,
+            simulate=NO_METRICS,
+            forecast=NO_METRICS,
+        ),
+    ] = None
     unit: Annotated[
         UnitName | None,
         setting(
@@ -376,7 +387,7 @@ REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
 # too long to be quoted
 LONG = ("items", "scores", "clusters", "options", "features", "quotas", "constraint")
 # from the experiment that exists, where left open
-TAKEN = ("rewards", "control", "unit", "lease", "min_batch", "window")
+TAKEN = ("rewards", "control", "guardrails", "unit", "lease", "min_batch", "window")
 OPEN_OPTIONS = ("min_items",)  # the same for options
 
 

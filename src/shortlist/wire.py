@@ -15,16 +15,16 @@ from shortlist.arms import Label
 from shortlist.arrays import FloatArray
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
 from shortlist.engine.blocks import Shares
-from shortlist.engine.live import CountsGiven
+from shortlist.engine.live import CountsGiven, MetricsGiven
 from shortlist.engine.status import ArmsTold
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.result import ArmResult, Result
-from shortlist.result.lift import BlockLeads
+from shortlist.result.lift import ArmLift, BlockLeads, MetricLift
 from shortlist.reward_models import RewardModel, as_seen
 from shortlist.search import Progress
 from shortlist.spec import Json
-from shortlist.validation import shown
+from shortlist.validation import named, shown
 
 TICKET = tuple(field.name for field in fields(Ticket))
 MOST_TICKETS = 10_000  # that one request is handed
@@ -89,6 +89,44 @@ def counts_of(rows: object) -> dict[Label, tuple[float, ...]]:
     return counts
 
 
+def metrics_to_json(metrics: MetricsGiven) -> list[Json]:
+    """Metrics of a block, one entry per metric with a row per arm."""
+    given = named("metrics", metrics)
+    return [{"metric": name, "sums": _sums_rows(name, sums)} for name, sums in given.items()]
+
+
+def _sums_rows(name: str, sums: object) -> list[Json]:
+    if not isinstance(sums, Mapping):
+        rule = "must be a mapping of arms to sums"
+        raise InvalidInput(f"the metric {name!r} is {shown(sums)}, but {rule}")
+    return [{"arm": label, "sum": value} for label, value in sums.items()]
+
+
+def metrics_of(rows: object) -> dict[str, dict[Label, float]]:
+    """The same, read."""
+    given = [] if rows is None else rows
+    if not isinstance(given, list):
+        raise InvalidInput(f"`metrics` is {shown(rows)[:100]}, but must be a list of objects")
+    metrics: dict[str, dict[Label, float]] = {}
+    for row in given:
+        fields = row if isinstance(row, dict) else {}
+        name, sums = fields.get("metric"), fields.get("sums")
+        if not isinstance(name, str) or name in metrics or not isinstance(sums, list):
+            rule = "must be an object with `metric`, each once, and a list `sums`"
+            raise InvalidInput(f"an entry of `metrics` is {shown(row)[:100]}, but {rule}")
+        metrics[name] = dict(_sum_of(each) for each in sums)
+    return metrics
+
+
+def _sum_of(row: object) -> tuple[Label, float]:
+    if not isinstance(row, dict) or not {"arm", "sum"} <= row.keys():
+        rule = "must be an object with `arm` and `sum`"
+        raise InvalidInput(f"a row of `sums` is {shown(row)[:100]}, but {rule}")
+    if not isinstance(row["arm"], str | int):
+        raise InvalidInput(f"`arm` is {shown(row['arm'])[:100]}, but must be a label")
+    return row["arm"], row["sum"]
+
+
 def status_to_json(status: Status) -> Json:
     """What the command line prints, and how far the search is."""
     more = {"progress": asdict(status.progress), "minimize": status.arms.minimize}
@@ -118,6 +156,7 @@ def status_of(data: Json) -> Status:
         notes=tuple(data["notes"]),
         undrawn=data["undrawn"],
         live=data["live"],
+        broken=tuple(data.get("broken", ())),
         unit=data["unit"],
         period=None if data["period"] is None else tuple(data["period"]),
         arms=ArmsTold(
@@ -166,6 +205,8 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         complete=data["complete"],
         items=data["items"],
         leads=_leads(data.get("leads")),
+        unit=data["unit"],
+        metrics=tuple(_metric(each, data["unit"]) for each in data.get("metrics", ())),
         control_regret=data["control_regret"],
         shared_seeds=data.get("seeds") == "shared",
         tiers=_tiers(data.get("tiers")),
@@ -174,6 +215,12 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
 
 def _tiers(data: Json | None) -> dict[str, tuple[Any, ...]] | None:
     return None if data is None else {name: tuple(labels) for name, labels in data.items()}
+
+
+def _metric(data: Json, unit: str | None) -> MetricLift:
+    arms = tuple(ArmLift(**arm) for arm in data["arms"])
+    figures = data["control"], data["confidence"], arms
+    return MetricLift(*figures, unit, data["metric"], data["guardrail"])
 
 
 def _leads(data: Json | None) -> BlockLeads | None:

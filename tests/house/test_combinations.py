@@ -36,6 +36,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "budget": {"budget": 500},
     "minimize": {"minimize": True},
     "control": {"control": "a0"},
+    "guardrails": {"control": "a0", "guardrails": {"bounce": 0.1}},
     "min_batch": {"min_batch": 50},
     "max_rounds": {"max_rounds": 5},
 }
@@ -75,7 +76,8 @@ def created(*names: str) -> Outcome:
 
 
 def outcomes() -> dict[tuple[str, str], Outcome]:
-    pairs = set(combinations(SETTINGS, 2)) - {("features", "linear")}  # linear has features
+    # linear has features, guardrails have a control
+    pairs = set(combinations(SETTINGS, 2)) - {("features", "linear"), ("control", "guardrails")}
     return {pair: created(*pair) for pair in combinations(SETTINGS, 2) if pair in pairs}
 
 

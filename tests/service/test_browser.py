@@ -2,6 +2,7 @@
 
 apt-get install chromium chromium-driver"""
 
+import os
 import re
 import shutil
 import sys
@@ -136,6 +137,7 @@ def test_figures_of_an_experiment_made_on_the_command_line_move_while_one_looks(
 def days(store: Any, rates: dict[str, float], number: int, **more: Any) -> Experiment:
     """A live test of this many days, from 2 March 2026 on."""
     settings = {"epsilon": "1%", "rewards": "binary", "per_day": 3000, "unit": "%", **more}
+    guarded = "guardrails" in more
     test = Experiment.create(list(rates), 1, store=store, **settings)
     rng = np.random.default_rng(0)
     for day in range(2, 2 + number):
@@ -144,7 +146,10 @@ def days(store: Any, rates: dict[str, float], number: int, **more: Any) -> Exper
             times = rng.multinomial(3000, np.array(list(shares.percent.values())) / 100)
             sums = rng.binomial(times, list(rates.values()))
             rows = zip(rates, zip(times.tolist(), sums.tolist(), strict=True), strict=True)
-            test.tell_counts(shares.block, dict(rows))
+            bounces = {page: 0.3 + 0.2 * (page == "red") for page in rates}
+            bounced = rng.binomial(times, list(bounces.values())).tolist()
+            metrics = {"bounce": dict(zip(rates, bounced, strict=True))}
+            test.tell_counts(shares.block, dict(rows), metrics=metrics if guarded else None)
     return test
 
 
@@ -152,7 +157,8 @@ def days(store: Any, rates: dict[str, float], number: int, **more: Any) -> Exper
 def test_a_live_test_shows_percent_lift_dates_and_the_verdict(browser: Browser, width: int) -> None:
     store = MemoryStore()
     rates = {"old": 0.12, "red": 0.1, "a page of a long name": 0.11}
-    days(store, rates, 20, control="old", min_blocks=14)
+    guard = {"bounce": "5%"}
+    days(store, rates, 20, control="old", min_blocks=14, guardrails=guard)
     with serving(store) as url:
         show(browser, width, 800)
         browser.get(f"{url}/experiments/experiment")
@@ -161,6 +167,16 @@ def test_a_live_test_shows_percent_lift_dates_and_the_verdict(browser: Browser, 
         assert re.search(r"old\s+1[12]\.\d+%", seen)
         assert re.search(r"Against old\s+No other arm is better than old by more than", seen)
         assert "keep it." in seen
+        assert re.search(
+            r"The guardrail 'bounce' is broken by red: at least 1\d\.\d+ percentage points higher"
+            r" than old, and at most 5 percentage points are allowed\.",
+            seen,
+        )
+        assert "Guardrail: at most 5 percentage points higher." in seen
+        assert re.search(r"red\s+\+\d\d\.\d+\s+\+1\d\.\d+ … \+2\d\.\d+\s+broken", seen)
+        assert re.search(
+            r"a page of a long name\s+[-+][\d.]+\s+-[\d.]+ … \+[\d.]+\s+not broken", seen
+        )
         assert re.search(r"red\s+-[\d.]+\s+-[\d.]+ … [-+][\d.]+", seen)
         assert "Difference from old in percentage points." in seen
         for name, value in (("First", "02"), ("Last", "15")):
@@ -170,6 +186,9 @@ def test_a_live_test_shows_percent_lift_dates_and_the_verdict(browser: Browser, 
         assert "on average over the days of the test. Of 100 such statements at most 5" in seen
         across = "return document.documentElement.scrollWidth"
         assert browser.execute_script(across) <= width
+        if folder := os.environ.get("SHORTLIST_SCREENSHOTS"):  # to look at
+            show(browser, width, browser.execute_script("return document.body.scrollHeight"))
+            browser.save_screenshot(f"{folder}/live-test-{width}.png")
 
 
 def test_a_page_says_when_it_is_not_connected_and_comes_back(browser: Browser) -> None:

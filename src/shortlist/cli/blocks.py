@@ -1,6 +1,7 @@
 """The command of live tests, `shares`, and the counts of `tell --counts`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import click
 
@@ -12,7 +13,15 @@ from shortlist.reading.counts import decimal, whole
 from shortlist.reading.files import FileLine, read_columns
 
 SUMS = ("sum", "conversions")  # names of the column with the sums
-BlockCounts = dict[str, dict[str, tuple[float, ...]]]  # per block and label
+METRIC = "metric:"  # begins the name of a column with the sums of a metric
+
+
+@dataclass(slots=True)
+class BlockCounts:
+    """What a file says of a block."""
+
+    rows: dict[str, tuple[float, ...]] = field(default_factory=dict)  # per label
+    metrics: dict[str, dict[str, float]] = field(default_factory=dict)  # per metric and label
 
 
 @click.command()
@@ -47,28 +56,36 @@ def tell_counts(path: str, block: str | None, store: str, name: str | None) -> N
     told = read_counts(path, block)
     with open_experiment(store, name) as experiment:
         labels = experiment.settings.labels
-        for each, rows in told.items():
-            counts = {labelled("arm", arm, labels): row for arm, row in rows.items()}
-            receipt = experiment.tell_counts(each, counts)
+        for each, block_counts in told.items():
+            counts = {labelled("arm", arm, labels): row for arm, row in block_counts.rows.items()}
+            metrics = {
+                name: {labelled("arm", arm, labels): total for arm, total in sums.items()}
+                for name, sums in block_counts.metrics.items()
+            }
+            receipt = experiment.tell_counts(each, counts, metrics=metrics)
             note(f"block {each!r}: {receipt.state}")
 
 
-def read_counts(path: str, block: str | None) -> BlockCounts:
-    """Counts from a CSV with columns `arm`, `visitors`, `sum` or `conversions`, and perhaps `block`
-    and `squares`."""
+def read_counts(path: str, block: str | None) -> dict[str, BlockCounts]:
+    """Counts of every block from a CSV with columns `arm`, `visitors`, `sum` or `conversions`, and
+    perhaps `block`, `squares` and `metric:NAME`."""
     table = read_columns(path)
     _check_columns(path, table.first, table.names)
-    told: BlockCounts = {}
+    measured = [name for name in table.names if name.startswith(METRIC)]
+    told: dict[str, BlockCounts] = {}
     for line in table.lines():
         named = line.cells.get("block", "").strip() or block
         if named is None:
             raise InvalidInput(f"{line.where} has no `block`, but needs one: a column, or --block")
         if block is not None and named != block:
             raise InvalidInput(f"{line.where} is of block {named!r}, but --block is {block!r}")
-        rows, label = told.setdefault(named, {}), line["arm"].strip()
-        if label in rows:
+        found, label = told.setdefault(named, BlockCounts()), line["arm"].strip()
+        if label in found.rows:
             raise InvalidInput(f"{line.where} has the arm {label!r} again, but each has one row")
-        rows[label] = _row(line)
+        found.rows[label] = _row(line)
+        for column in measured:
+            sums = found.metrics.setdefault(column.removeprefix(METRIC), {})
+            sums[label] = decimal(line, column)
     if not told:
         raise InvalidInput(f"{path} holds no counts, but must hold a row per arm")
     return told

@@ -144,7 +144,7 @@ def ask(
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
     help="CSV of a live test with columns `arm`, `visitors`, `sum` or `conversions`, optionally"
-    " `block` and `squares`; - is stdin.",
+    " `block`, `squares`, and `metric:NAME` for every metric; - is stdin.",
 )
 @click.option("--block", metavar="NAME", help="Block of --counts, if it has no column `block`.")
 @click.option("--cost", type=float, help="Actual cost of the pull; default: the declared cost.")

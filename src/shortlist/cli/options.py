@@ -115,6 +115,24 @@ def _rewards(
     return (low, high)
 
 
+def _margins(
+    context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
+) -> dict[str, Any] | None:
+    """("bounce=1%",) as {"bounce": "1%"}; None if there are none."""
+    margins = {}
+    for pair in pairs:
+        name, equals, value = pair.rpartition("=")
+        if not (name and equals):
+            rule = "must be of the form METRIC=MARGIN"
+            raise click.BadParameter(f"{pair!r} {rule}", context, parameter)
+        try:
+            margins[name] = value if value.strip().endswith("%") else float(value)
+        except ValueError:
+            rule = "must end in a number, such as 0.01 or 1%"
+            raise click.BadParameter(f"{pair!r} {rule}", context, parameter) from None
+    return margins or None
+
+
 def _late(context: click.Context, parameter: click.Parameter, text: str) -> OnLate:
     """What --on-late says: "wait", "again" or a reward."""
     if text == "wait":
@@ -212,12 +230,20 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "show_default": False,
     },
     "control": {"metavar": "ARM"},
+    "guardrails": {
+        "multiple": True,
+        "callback": _margins,
+        "metavar": "METRIC=MARGIN",
+        "help": "How much higher than the control a metric may be, or if negative, how much lower;"
+        " repeat for several.",
+    },
     "lease": {"metavar": "SECONDS"},
     "on_late": {"callback": _late, "metavar": "wait|again|REWARD"},
 }
 NAMES = {  # not --name
     "k": ("-k",),
     "options": ("--option", "options"),
+    "guardrails": ("--guardrail", "guardrails"),
     "drift": ("--drift/--no-drift",),
 }
 
@@ -232,7 +258,7 @@ def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
         about["type"] = Word(name, field.words) if field.words else field.kind
         if not field.required:
             about["default"] = field.default
-    elif name not in ("options", "items", "scores", "clusters", "quotas"):
+    elif name not in ("options", "items", "scores", "clusters", "quotas", "guardrails"):
         about["default"] = field.default
     about |= {**WRITTEN.get(name, {}), **more}
     about.setdefault("show_default", about.get("default") is not None)

@@ -20,6 +20,7 @@ from shortlist.errors import InvalidInput
 from shortlist.formatting import plural
 from shortlist.interim import Tally
 from shortlist.result import Result
+from shortlist.result.lift import MetricLift
 from shortlist.search import Progress
 from shortlist.settings import Settings
 from shortlist.stores import Kind, News
@@ -144,6 +145,11 @@ class BlockReplica(Replica):
         if open_:
             facts.append(f"{len(open_):,} not told yet, the first is {open_[0]!r}")
         return ", ".join(facts)
+
+    def metrics(self) -> tuple[MetricLift, ...]:
+        """Secondary metrics over the blocks of the test, compared with the control."""
+        lifts = self.blocks.lifts(self.settings.labels)
+        return tuple(replace(each, unit=self.settings.unit) for each in lifts)
 
     def _outcome_so_far(self) -> Outcome:
         return self.blocks.present()

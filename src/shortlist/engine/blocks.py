@@ -5,25 +5,27 @@ per arm. Blocks count in the order in which they were opened: one told early wai
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from shortlist.arms import Label
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arms import Label, position_of
+from shortlist.arrays import FloatArray, IntArray, confidence_of
 from shortlist.certificates.drift.bound import BlockTerms, is_plausible
+from shortlist.certificates.drift.metrics import MetricTest
 from shortlist.certificates.drift.search import BlockTest
 from shortlist.certificates.pairs.bound import StageRewards
+from shortlist.confidence import delta_of
 from shortlist.driver import Outcome, to_unit_scale, to_user_scale
 from shortlist.errors import ShortlistError, StoreDamaged
 from shortlist.interim import Tally
-from shortlist.problem import Problem
-from shortlist.result.lift import BlockLeads
+from shortlist.problem import Problem, Traffic
+from shortlist.result.lift import BlockLeads, MetricLift, metric_lift
 from shortlist.search import Progress, Pulls, Rewards
-from shortlist.settings import Settings
+from shortlist.settings import MOST_METRICS, Settings
 from shortlist.stores import Event, Kind
 
 CountsRow = tuple[int, float, float | None]  # visitors, sum and sum of squares of an arm
@@ -73,6 +75,9 @@ class TestBlock:
     refused: bool = False
     assigned: Counter[int] = field(default_factory=Counter)  # visitors of every arm, by `assign`
     retired: set[int] = field(default_factory=set)  # arms that retired while it was open
+    # of every metric: its terms, if it was known when the block was opened, and its sum per arm
+    metric_terms: dict[str, BlockTerms] = field(default_factory=dict)
+    metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def times(self) -> IntArray:
@@ -107,8 +112,24 @@ class Blocks:
         self.by_name: dict[str, TestBlock] = {}
         self.visitors: dict[str, tuple[int, int]] = {}  # block and arm of the first visit
         self.passed = 0  # blocks that were told, in order
+        self.measured: tuple[str, ...] | None = None  # metrics, once a block is told
         self.outcome: Outcome | None = None
+        self._control = position_of(settings.control, settings.labels)
+        self.guardrails = settings.guardrails
+        self.metrics: dict[str, MetricTest] = {}
+        self._follow(self.guardrails)
         self.course: list[tuple[int, Progress]] = [(0, self.test.progress())]
+
+    def _follow(self, names: Collection[str]) -> None:
+        """Compare these metrics with the control, all guardrails together at one confidence."""
+        traffic, delta = self._problem.traffic or Traffic(), delta_of(self._problem.goal)
+        coming = None if traffic.per_day is None else traffic.per_day * (traffic.delay + 1.0)
+        for name in names:
+            if self._control is None or len(self.metrics) >= MOST_METRICS:
+                raise ValueError(f"the metric {name!r} cannot be compared")
+            share = delta / len(self.guardrails) if name in self.guardrails else delta
+            test = MetricTest(self._n_arms, self._control, share, coming)
+            self.metrics[name] = test
 
     def take(self, event: Event, where: str) -> None:
         """Read an entry of the log."""
@@ -133,6 +154,8 @@ class Blocks:
                 block.assigned[event.span] += 1
         elif event.kind is Kind.RETIRE and self.outcome is None:
             self.test.retire(event.span)
+            for metric in self.metrics.values():
+                metric.retire(event.span)
             for block in self.all:
                 if block.rows is None:
                     block.retired.add(event.span)
@@ -144,6 +167,8 @@ class Blocks:
             raise ValueError("blocks are numbered in order, with a share per arm")
         terms = BlockTerms(parts / parts.sum(), float(data["step"]), float(data["centre"]))
         block = TestBlock(event.ticket, str(data["name"]), terms, event.time)
+        for name, (step, centre) in data.get("metrics", {}).items():
+            block.metric_terms[name] = BlockTerms(terms.shares, float(step), float(centre))
         if block.name in self.by_name:
             raise ValueError(f"there are two blocks {block.name!r}")
         self.all.append(block)
@@ -158,8 +183,23 @@ class Blocks:
         if len(rows) != self._n_arms:
             raise ValueError("it needs a row per arm")
         block.rows = rows
+        self._measure(block, data.get("metrics", {}))
         block.refused = bool(data.get("refused", False))
         self._pass()
+
+    def _measure(self, block: TestBlock, data: Mapping[str, Sequence[float]]) -> None:
+        """Read the metrics of a block; the first block that is told decides which there are."""
+        if self.measured is None:
+            self._follow([name for name in data if name not in self.metrics])
+            self.measured = tuple(self.metrics)
+        if set(data) != set(self.measured):
+            raise ValueError(f"its metrics are {sorted(data)}, and not {sorted(self.measured)}")
+        for name, sums in data.items():
+            told = tuple(map(float, sums))
+            in_range = (0 <= each <= most for each, most in zip(told, block.times, strict=True))
+            if not all(in_range):
+                raise ValueError(f"the sums of {name!r} are {told}")
+            block.metrics[name] = told
 
     def _pass(self) -> None:
         """Count blocks in the order of their opening, up to the first that is not told."""
@@ -167,6 +207,7 @@ class Blocks:
             block = self.all[self.passed]
             if block.rows is None:
                 return
+            self._compare(block, left_out=block.refused or self.test.skipping)
             if block.refused:
                 self.test.refuse()
             else:
@@ -175,6 +216,17 @@ class Blocks:
             self.course.append((self.course[-1][0] + int(block.times.sum()), self.test.progress()))
             if self.test.done:
                 self.outcome = self.present()
+
+    def _compare(self, block: TestBlock, *, left_out: bool) -> None:
+        """Count the metrics of the next block in order, unless it counts nothing."""
+        for name, test in self.metrics.items():
+            if left_out:
+                test.leave_out()
+                continue
+            sums = np.array(block.metrics[name])
+            # one that was not known then has the terms of a metric of which nothing is known
+            terms = block.metric_terms.get(name) or test.first_terms(block.terms.shares)
+            test.take(terms, StageRewards(block.times, sums, sums))
 
     @property
     def counted(self) -> list[TestBlock]:
@@ -216,6 +268,15 @@ class Blocks:
             matrix, low, high = -matrix, -high, -low
         return BlockLeads(*(tuple(map(tuple, each.tolist())) for each in (matrix, low, high)))
 
+    def lifts(self, labels: Sequence[Label]) -> tuple[MetricLift, ...]:
+        """Every metric of all arms against the control."""
+        lifts, sure = [], confidence_of(delta_of(self._problem.goal))
+        for name, test in self.metrics.items():
+            found = test.compared()
+            figures, margin = (found.lead, found.low, found.high), self.guardrails.get(name)
+            lifts.append(metric_lift(name, margin, tuple(labels), test.control, figures, sure))
+        return tuple(lifts)
+
     def state_of(self, block: TestBlock) -> CountsReceipt:
         """What became of a block that was told."""
         traffic = self._problem.traffic
@@ -237,16 +298,25 @@ MISMATCH = (
 )
 
 
-def opening(number: int, name: str, terms: BlockTerms, parts: Sequence[int], now: float) -> Event:
+def opening(
+    blocks: Blocks, name: str, terms: BlockTerms, parts: Sequence[int], now: float
+) -> Event:
     """The entry of the log that opens a block."""
     data = {"name": name, "shares": list(parts), "step": terms.step, "centre": terms.centre}
-    return Event(Kind.OPEN, number, 0, json.dumps(data, separators=(",", ":")), now)
+    of_metrics = {each: test.terms(terms.shares) for each, test in blocks.metrics.items()}
+    if of_metrics:
+        data["metrics"] = {each: [own.step, own.centre] for each, own in of_metrics.items()}
+    return Event(Kind.OPEN, len(blocks.all), 0, json.dumps(data, separators=(",", ":")), now)
 
 
-def counting(block: TestBlock, rows: Sequence[CountsRow], now: float) -> Event:
+def counting(
+    block: TestBlock, rows: Sequence[CountsRow], metrics: Mapping[str, Sequence[float]], now: float
+) -> Event:
     """The entry of the log that tells a block; it is refused if its numbers are implausible."""
     times = np.array([visitors for visitors, _, _ in rows], dtype=np.int64)
     data: dict[str, Any] = {"counts": [_plain(row) for row in rows]}
+    if metrics:
+        data["metrics"] = {name: [_short(each) for each in sums] for name, sums in metrics.items()}
     if not is_plausible(times, block.terms.shares):
         data["refused"] = True
     return Event(Kind.COUNTS, block.number, 0, json.dumps(data, separators=(",", ":")), now)
@@ -262,8 +332,11 @@ def assigned_arm(digest: bytes, shares: FloatArray) -> int:
 
 def _plain(row: CountsRow) -> list[float]:
     visitors, total, squares = row
-    whole = int(total) if float(total).is_integer() else total
-    return [visitors, whole] if squares is None else [visitors, whole, squares]
+    return [visitors, _short(total)] if squares is None else [visitors, _short(total), squares]
+
+
+def _short(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
 
 
 def _row(values: Any) -> CountsRow:

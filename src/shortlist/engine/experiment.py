@@ -159,6 +159,7 @@ class Experiment(Live, Runnable):
         skip_blocks: int = 0,
         min_blocks: int = 0,
         control: OwnLabel | None = None,
+        guardrails: Mapping[str, float | str] | None = None,
         unit: UnitName | None = None,
         seed: int = 0,
         seeds: Seeds = "own",

@@ -16,6 +16,7 @@ from shortlist.engine.block_replay import BlockReplica
 from shortlist.engine.blocks import (
     NO_VISITORS,
     Assignment,
+    Blocks,
     CountsReceipt,
     CountsRow,
     Shares,
@@ -28,13 +29,14 @@ from shortlist.engine.replay import Replica
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownName, caution
 from shortlist.formatting import given_text
 from shortlist.problem import Problem
-from shortlist.settings import Settings
+from shortlist.settings import MOST_METRICS, Settings, checked_metric
 from shortlist.stores import Event, Kind, Store
 from shortlist.stores.base import retried
-from shortlist.validation import real, shown, text, whole
+from shortlist.validation import named, real, shown, text, whole
 
 LONGEST_NAME = 200  # characters of the name of a block, and of a visitor
 CountsGiven = Mapping[Any, Sequence[float]]
+MetricsGiven = Mapping[str, Mapping[Any, float]]  # per metric, the sum of every arm
 DAY = "%Y-%m-%d"
 
 
@@ -91,7 +93,7 @@ class Live:
             many = int(terms.in_play.sum()) > tuning.FEW_IN_PLAY
             whole_parts = tuning.MANY_PARTS if many else tuning.PARTS
             parts = np.round(terms.shares * whole_parts).astype(np.int64).tolist()
-            event = opening(len(known.blocks.all), name, terms, parts, now)
+            event = opening(known.blocks, name, terms, parts, now)
             self._store.append(self.name, events=[event])
             self._catch_up()
         return known.blocks.by_name[name]
@@ -143,7 +145,9 @@ class Live:
             self._store.append(self.name, events=[event])
             return Assignment(labels[_served(known, arm)], opened.name, True)
 
-    def tell_counts(self, block: str, counts: CountsGiven) -> CountsReceipt:
+    def tell_counts(
+        self, block: str, counts: CountsGiven, *, metrics: MetricsGiven | None = None
+    ) -> CountsReceipt:
         """Tell a block, once and completely: visitors and sum of rewards of every arm in play.
 
         Telling the same again changes nothing; other counts for the same block are refused, and the
@@ -154,14 +158,18 @@ class Live:
             block: Name of the block, as `shares` gave it.
             counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`. With 0/1 rewards the
                 sum is the number of conversions. Squares help if rewards vary little.
+            metrics: Further figures of the same visitors, per metric the sum of every arm, such as
+                `{"bounce": {"a": 120, "b": 131}}`. A visitor has between 0 and 1 of each. Every
+                block has the same metrics; those of `guardrails` are among them.
 
         Returns:
             Whether the block counts, waits for an earlier one, was skipped or refused.
 
         Raises:
             UnknownName: There is no such block or arm.
-            InvalidInput: An arm in play is missing, an arm that is not in play has visitors, or the
-                numbers contradict the declared rewards or the assignments.
+            InvalidInput: An arm in play is missing, an arm that is not in play has visitors, the
+                numbers contradict the declared rewards or the assignments, or a metric is missing
+                or new.
             ConflictingReward: The block was told before, with other counts.
 
         Example:
@@ -171,13 +179,16 @@ class Live:
             >>> test.tell_counts("monday", {"a": (495, 12), "b": (505, 14)}).state
             'counted'
         """
-        receipt = self._tell_counts(checked_block(block), _collected(counts))
+        given = named("metrics", metrics)
+        receipt = self._tell_counts(checked_block(block), _collected(counts), given)
         if receipt.state == "refused":
             caution(f"block {receipt.block!r} does not count: {receipt.reason}")
         return receipt
 
     @retried
-    def _tell_counts(self, name: str, counts: dict[Any, Any]) -> CountsReceipt:
+    def _tell_counts(
+        self, name: str, counts: dict[Any, Any], metrics: dict[str, Any]
+    ) -> CountsReceipt:
         with self._writing() as now:
             known = live_replica(self._known, "tell_counts")
             block = known.blocks.by_name.get(name)
@@ -186,13 +197,14 @@ class Live:
             if block is None:
                 raise UnknownName(f"`block` is {name!r}, but no block of that name was opened")
             rows = checked_rows(block, counts, self.settings)
+            sums = checked_metrics(block, metrics, rows, known.blocks, self.settings)
             if block.rows is not None:
-                _check_same(block, rows, self.settings)
+                _check_same(block, rows, sums, self.settings)
                 return known.blocks.state_of(block)
             _check_assigned(block, rows, self.settings)
             if known.replay.outcome is not None:
                 return CountsReceipt(name, "unused")
-            self._store.append(self.name, events=[counting(block, rows, now)])
+            self._store.append(self.name, events=[counting(block, rows, sums, now)])
             self._catch_up()
             return known.blocks.state_of(block)
 
@@ -327,6 +339,68 @@ def _check_squares(
         )
 
 
+def checked_metrics(
+    block: TestBlock,
+    metrics: Mapping[str, Any],
+    rows: Sequence[CountsRow],
+    blocks: Blocks,
+    settings: Settings,
+) -> dict[str, tuple[float, ...]]:
+    """The sum of every arm, per metric, if every block has the same metrics."""
+    given = {checked_metric(name): sums for name, sums in metrics.items()}
+    _check_names(block, given, blocks, settings)
+    return {name: _checked_sums(block, name, sums, rows, settings) for name, sums in given.items()}
+
+
+def _check_names(
+    block: TestBlock, given: Mapping[str, Any], blocks: Blocks, settings: Settings
+) -> None:
+    """Refuse a metric that other blocks do not have, and the lack of one that they have."""
+    if given and settings.control is None:
+        rule = "metrics are compared with a control: create the test with `control`"
+        raise InvalidInput(f"`metrics` are {shown(sorted(given))}, but {rule}")
+    wanted = blocks.guardrails if blocks.measured is None else blocks.measured
+    missing = [name for name in wanted if name not in given]
+    if missing:
+        raise InvalidInput(
+            f"block {block.name!r} is told without the metric {missing[0]!r}, but every block has"
+            " the same metrics, those of `guardrails` included"
+        )
+    new = [name for name in given if name not in wanted]
+    if new and blocks.measured is not None:
+        raise InvalidInput(
+            f"block {block.name!r} is told with the metric {new[0]!r}, but the first block was told"
+            " without it: a metric is told from the first block on"
+        )
+    if len(given) > MOST_METRICS:
+        rule = f"there may be at most {MOST_METRICS}"
+        raise InvalidInput(f"{len(given)} `metrics` are given, but {rule}")
+
+
+def _checked_sums(
+    block: TestBlock, name: str, sums: object, rows: Sequence[CountsRow], settings: Settings
+) -> tuple[float, ...]:
+    """The sum of a metric of every arm: 0 for those that are not in play."""
+    if not isinstance(sums, Mapping):
+        rule = "must be a mapping of arms to sums"
+        raise InvalidInput(f"the metric {name!r} is {shown(sums)}, but {rule}")
+    labels, told = settings.labels, dict[int, float]()
+    for label, value in sums.items():
+        arm = position_of(label, labels)
+        if arm is None:
+            raise UnknownName(f"`arm` is {shown(label)}, but must be one of the arms")
+        where, most = f"the metric {name!r} of {shown(label)}", rows[arm][0]
+        told[arm] = _finite(value, where)
+        if not 0 <= told[arm] <= most:
+            rule = f"must be between 0 and the number of visitors, {most:,}"
+            raise InvalidInput(f"{where} has the sum {given_text(told[arm])}, but {rule}")
+    missing = [labels[arm] for arm in np.flatnonzero(block.terms.in_play) if arm not in told]
+    if missing:
+        rule = "every arm in play needs a sum"
+        raise InvalidInput(f"the metric {name!r} is told without {missing[0]!r}, but {rule}")
+    return tuple(told.get(arm, 0.0) for arm in range(len(labels)))
+
+
 def _finite(value: object, where: str) -> float:
     number = real(value)
     if not isfinite(number):
@@ -334,7 +408,12 @@ def _finite(value: object, where: str) -> float:
     return number
 
 
-def _check_same(block: TestBlock, rows: Sequence[CountsRow], settings: Settings) -> None:
+def _check_same(
+    block: TestBlock,
+    rows: Sequence[CountsRow],
+    metrics: Mapping[str, Sequence[float]],
+    settings: Settings,
+) -> None:
     """Refuse other counts than those that were told first."""
     assert block.rows is not None
     for arm, (first, now) in enumerate(zip(block.rows, rows, strict=True)):
@@ -342,6 +421,12 @@ def _check_same(block: TestBlock, rows: Sequence[CountsRow], settings: Settings)
             raise ConflictingReward(
                 f"block {block.name!r} is told {_listed(now)} for arm {settings.labels[arm]!r}, but"
                 f" was told {_listed(first)} before, which stays"
+            )
+    for name, sums in metrics.items():
+        if block.metrics[name] != sums:
+            raise ConflictingReward(
+                f"block {block.name!r} is told {name!r} {shown(sums)}, but was told"
+                f" {shown(block.metrics[name])} before, which stays"
             )
 
 

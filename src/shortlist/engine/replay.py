@@ -40,6 +40,7 @@ from shortlist.interim import Tally, scored
 from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.result.cells import EvaluatedCell
+from shortlist.result.lift import MetricLift
 from shortlist.result.result import Ending
 from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards, total_before
 from shortlist.settings import Settings
@@ -432,6 +433,7 @@ class Replica:
             live=self.live(),
             unit=self.settings.unit,
             period=self.period(),
+            broken=tuple(said for metric in self.metrics() for said in metric.sentences()),
         )
 
     @property
@@ -544,12 +546,22 @@ class Replica:
         run = algorithm, settings.seed, seconds, self.ledger.retired
         result = Result.of(outcome, settings.labels, problem, *run)
         items = None if settings.cells is None else len(settings.cells.labels)
-        result = replace(result, control=settings.control, unit=settings.unit, items=items)
+        result = replace(
+            result,
+            control=settings.control,
+            unit=settings.unit,
+            items=items,
+            metrics=self.metrics(),
+        )
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
     def _spending(self) -> FloatArray:
         """The cost of the pulls of every arm that were made and told: (n,)."""
         return self.ledger.spending()
+
+    def metrics(self) -> tuple[MetricLift, ...]:
+        """Secondary metrics, compared with the control."""
+        return ()
 
     def live(self) -> str:
         """The present state of the blocks of a live test; empty for other experiments."""

@@ -122,6 +122,8 @@ class Status(Tabular):
     unit: str | None = None  #: unit of tables; figures are raw
     #: when the first and the last result so far came, in seconds since 1970; None before
     period: tuple[float, float] | None = None
+    #: a sentence for every arm that surely breaks a guardrail
+    broken: tuple[str, ...] = ()
     live: str = ""  #: state of the blocks of a live test; empty for other experiments
 
     @property
@@ -174,6 +176,7 @@ class Status(Tabular):
             "among": self.among,
             "warnings": list(self.warnings),
             "notes": list(self.notes),
+            "broken": list(self.broken),
             "live": self.live,
             "unit": self.unit,
             "period": None if self.period is None else list(self.period),
@@ -193,6 +196,7 @@ class Status(Tabular):
         left_out = best_first.size - whole("rows", rows, at_least=0)
         more = [plural(left_out, "more arm")] if left_out > 0 else []
         doubts = [f"Warning: {message}" for message in self.warnings]
+        doubts += [f"Warning: {message}" for message in self.broken]
         doubts += [f"Note: {message}" for message in self.notes]
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),

@@ -1,6 +1,7 @@
 """The result of one arm, and lift: differences and ratios between every arm and a control."""
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
@@ -13,10 +14,13 @@ from shortlist.formatting import (
     Tabular,
     TextTable,
     Unit,
+    below_text,
     confidence_text,
+    given_text,
     interval_text,
     mean_text,
     plain,
+    printable,
     unit_of,
 )
 from shortlist.problem import Goal, Problem
@@ -117,6 +121,96 @@ class Lift(Tabular, Generic[LabelT]):
                 verdict=f"All intervals hold together with {sure} confidence.",
             ),
         )
+
+
+@dataclass(frozen=True)
+class MetricLift(Lift[LabelT]):
+    """A secondary metric of every arm, compared with the control; printed, it is a table.
+
+    With probability at least `confidence` all intervals of this metric hold, at all times; those of
+    all guardrails hold together. The comparison of a retired arm ends when it retires.
+
+    Example:
+        >>> import shortlist
+        >>> test = shortlist.Experiment.create(
+        ...     ["old", "new"], 1, epsilon=0.01, per_day=1000, control="old",
+        ...     guardrails={"bounce": 0.05},
+        ... )
+        >>> _ = test.shares("monday")
+        >>> counts = {"old": (505, 12), "new": (495, 14)}
+        >>> bounces = {"old": 150, "new": 450}
+        >>> _ = test.tell_counts("monday", counts, metrics={"bounce": bounces})
+        >>> (bounce,) = test.result(partial=True).metrics
+        >>> bounce.metric, bounce.broken
+        ('bounce', ('new',))"""
+
+    metric: str = ""  #: name of the metric
+    #: as a guardrail: how much higher it may be, or if negative, how much lower; else None
+    guardrail: float | None = None
+
+    @property
+    def broken(self) -> tuple[LabelT, ...]:
+        """Labels of the arms that surely break the guardrail."""
+        return tuple(arm.label for arm in self.arms if is_broken(arm, self.guardrail))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return all fields as JSON types; None for unknown values."""
+        broken = [plain_label(label) for label in self.broken]
+        more = {"metric": self.metric, "guardrail": self.guardrail, "broken": broken}
+        return {**more, **super().to_dict()}
+
+    def tables(self) -> tuple[TextTable]:
+        """Return the table of the arms, largest difference first."""
+        (table,) = super().tables()
+        rows = [(*row[:3], self._word(row[0])) for row in table.rows]
+        title = f"{printable(self.metric)} of every arm against {shown_label(self.control)}"
+        names = ("arm", "difference", "interval", "guardrail")
+        return (replace(table, header=names, rows=rows, title=title),)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What breaks the guardrail, a sentence for each arm."""
+        return tuple(self._sentence(arm) for arm in self.arms if is_broken(arm, self.guardrail))
+
+    def _sentence(self, arm: ArmLift) -> str:
+        assert self.guardrail is not None
+        unit, higher = unit_of(self.unit), self.guardrail >= 0
+        least = arm.difference_low if higher else -arm.difference_high
+        allowed = given_text(abs(self.guardrail), unit)
+        return (
+            f"the guardrail {printable(self.metric)!r} is broken by {shown_label(arm.label)}: at"
+            f" least {below_text(least, unit)} {'higher' if higher else 'lower'} than"
+            f" {shown_label(self.control)}, and at most {allowed} are allowed"
+        )
+
+    def _word(self, label: str) -> str:
+        broken = {shown_label(each) for each in self.broken}
+        return "" if self.guardrail is None else "broken" if label in broken else "not broken"
+
+
+def is_broken(arm: ArmLift, guardrail: float | None) -> bool:
+    """Whether an arm is surely worse than the control by more than the guardrail allows."""
+    if guardrail is None:
+        return False
+    if guardrail < 0:
+        return arm.difference_high < guardrail
+    return arm.difference_low > guardrail
+
+
+def metric_lift(
+    metric: str,
+    guardrail: float | None,
+    labels: tuple[OwnLabel, ...],
+    control: int,
+    columns: Sequence[FloatArray],
+    confidence: float,
+) -> MetricLift:
+    """Compare every arm with the arm number `control`; columns are estimate, low and high."""
+    rows = zip(labels, *(column.tolist() for column in columns), strict=True)
+    arms = [
+        ArmLift(label, _known(gap), low, high, None, None, None) for label, gap, low, high in rows
+    ]
+    own = tuple(arm for number, arm in enumerate(arms) if number != control)
+    return MetricLift(labels[control], confidence, own, None, metric, guardrail)
 
 
 Matrix = tuple[tuple[float, ...], ...]

@@ -38,7 +38,7 @@ from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.quotas import GroupResult, groups_of, table_of
 from shortlist.regret import ROUNDING
 from shortlist.result.cells import EvaluatedCells
-from shortlist.result.lift import ArmResult, BlockLeads, LabelT, Lift, lift_of
+from shortlist.result.lift import ArmResult, BlockLeads, LabelT, Lift, MetricLift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer, Tiers
@@ -119,6 +119,9 @@ class Result(Tabular, Generic[LabelT]):
     unit: str | None = field(default=None, repr=False)  #: unit of tables; figures are raw
     warnings: tuple[str, ...] = ()  #: how the rewards refute the declaration: no guarantee holds
     notes: tuple[str, ...] = ()  #: unusual rewards, which can be chance
+    #: secondary metrics that were told, compared with the control; `broken` of each names the arms
+    #: that surely break a guardrail
+    metrics: tuple[MetricLift[LabelT], ...] = field(default=(), repr=False)
     #: whether all pulls of the last batch count; then the intervals of `lift` are narrower
     complete: bool = field(default=True, repr=False)
     items: int | None = field(default=None, repr=False)  #: number of items of the test set, if any
@@ -342,12 +345,15 @@ class Result(Tabular, Generic[LabelT]):
             self._oddity(),
         )
         known = known_before(sum(arm.known for arm in self.arms))
+        broken = (f"Warning: {said}." for metric in self.metrics for said in metric.sentences())
         notes = (f"Note: {message}" for message in self.notes)
-        below = "\n".join(filter(None, (*warnings, *lines, *known, *notes)))
+        below = "\n".join(filter(None, (*warnings, *lines, *known, *broken, *notes)))
         arms = replace(self.table, title=self._title, verdict=below)
         more = [table_of(self.groups)] if self.groups else []
         more += [] if self.control is None else self.lift().tables()
-        return (replace(arms, verdict=f"{below}\n") if more else arms, *more)
+        more += [table for metric in self.metrics for table in metric.tables()]
+        every = [arms, *more]  # with an empty line between two
+        return (*(replace(each, verdict=f"{each.verdict}\n") for each in every[:-1]), every[-1])
 
     def _linear(self) -> str:
         """The test of means that were declared linear, in a sentence; "" without a declaration."""
@@ -545,6 +551,7 @@ class Result(Tabular, Generic[LabelT]):
             "arms": plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
             **({"quotas": [asdict(each) for each in self.groups]} if self.groups else {}),
             **({} if self.control is None else {"lift": self.lift().to_dict()}),
+            **({"metrics": [each.to_dict() for each in self.metrics]} if self.metrics else {}),
             **({} if self.leads is None else {"leads": asdict(self.leads)}),
             **({"seeds": "shared"} if self.shared_seeds else {}),
         }

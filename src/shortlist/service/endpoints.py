@@ -30,6 +30,7 @@ from shortlist.wire import (
     MOST_TICKETS,
     counts_of,
     handout_to_json,
+    metrics_of,
     shares_to_json,
     status_to_json,
 )
@@ -233,8 +234,10 @@ def assign(experiment: Experiment, body: Json) -> Json:
 
 def counts(experiment: Experiment, body: Json) -> Json:
     """Tell a block of a live test."""
-    check_fields(body, ("block", "counts"), ("block", "counts"))
-    return asdict(experiment.tell_counts(body["block"], counts_of(body["counts"])))
+    check_fields(body, ("block", "counts", "metrics"), ("block", "counts"))
+    metrics = metrics_of(body.get("metrics"))
+    told = counts_of(body["counts"])
+    return asdict(experiment.tell_counts(body["block"], told, metrics=metrics))
 
 
 def status(inquiry: Inquiry) -> Reply:

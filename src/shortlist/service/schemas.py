@@ -129,7 +129,13 @@ ARM_COUNTS = record(
     sum=NUMBER,
     squares={"type": ["number", "null"], "minimum": 0},
 )
-COUNTS = record(("block", "counts"), block=NAMED_TEXT, counts=array(ARM_COUNTS))
+METRIC = every(metric=TEXT, sums=array(every(arm=LABEL, sum={**NUMBER, "minimum": 0})))
+COUNTS = record(
+    ("block", "counts"),
+    block=NAMED_TEXT,
+    counts=array(ARM_COUNTS),
+    metrics={"type": ["array", "null"], "items": METRIC},
+)
 COUNTED = every(
     block=TEXT,
     state={"enum": ["counted", "waiting", "skipped", "refused", "unused"]},
@@ -199,6 +205,7 @@ STATUS = every(
     among=COUNT,
     warnings=array(TEXT),
     notes=array(TEXT),
+    broken=array(TEXT),
     live=TEXT,
     unit=nullable("string"),
     period=nullable("array"),
@@ -239,5 +246,6 @@ RESULT: Schema = every(
 )
 RESULT["properties"]["lift"] = ANYTHING  # where there is a control
 RESULT["properties"]["leads"] = ANYTHING  # of a live test
+RESULT["properties"]["metrics"] = array(ANYTHING)  # where some were told
 HEALTH = every(status={"const": "ok"}, version=TEXT)
 ERROR = every(error=every(kind=TEXT, message=TEXT))

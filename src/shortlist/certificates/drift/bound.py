@@ -38,6 +38,7 @@ MULTIPLES = np.array([1.0, 2.0, 4.0])
 LOG_WEIGHTS = np.log(np.array([0.6, 0.28, 0.12]))
 MOST_STAKED = 0.8  # largest share of the wealth that a bet stakes: no reward ruins
 ROUNDED_STAKE = 1e-9  # tolerance of that limit, for terms that were computed to keep to it
+Pairs = tuple[IntArray, IntArray]  # first and second arm of ordered pairs
 REFUSAL = 1e-6  # probability at most that the sample-ratio test refuses a block of a sound test
 
 
@@ -68,7 +69,7 @@ class BlockTerms:
         """The arms that visitors may be assigned to: (n,)."""
         return self.shares > 0
 
-    def pairs(self) -> tuple[IntArray, IntArray]:
+    def pairs(self) -> Pairs:
         """All ordered pairs of arms in play."""
         arms = np.flatnonzero(self.in_play)
         first, second = np.nonzero(~np.eye(arms.size, dtype=np.bool_))
@@ -98,12 +99,15 @@ class BlockWealth:
         self.log_gains: FloatArray = np.zeros((n_arms, n_arms, MULTIPLES.size))  # (i, j, multiple)
         self.clock: FloatArray = np.zeros((n_arms, n_arms))
 
-    def book(self, terms: BlockTerms, told: StageRewards, *, binary: bool) -> None:
+    def book(
+        self, terms: BlockTerms, told: StageRewards, *, binary: bool, pairs: Pairs | None = None
+    ) -> None:
         """Add a block that is complete: one entry per arm, on the unit scale.
 
         `squares` may be the sums where they are not known: for rewards in [0, 1] they are not
-        larger. Only 0/1 rewards may be `binary`, which saves the work for the others."""
-        i, j = terms.pairs()
+        larger. Only 0/1 rewards may be `binary`, which saves the work for the others. `pairs` are
+        those to book, all in play by default; a pair that is left out once must be from then on."""
+        i, j = terms.pairs() if pairs is None else pairs
         steps = terms.steps(i, j)  # (pair,)
         bets = (steps / terms.shares[i])[:, None] * MULTIPLES  # on i: (pair, multiple)
         against = (steps / terms.shares[j])[:, None] * MULTIPLES  # on j

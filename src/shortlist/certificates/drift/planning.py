@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.drift import tuning
-from shortlist.certificates.drift.bound import BlockTerms, most_step
+from shortlist.certificates.drift.bound import BlockTerms, Pairs, most_step
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.pairs.bound import StageRewards
 
@@ -50,9 +50,9 @@ class Leads:
         self._weight: FloatArray = np.zeros((n_arms, n_arms))
         self._lead: FloatArray = np.zeros((n_arms, n_arms))
 
-    def take(self, terms: BlockTerms, told: StageRewards) -> None:
+    def take(self, terms: BlockTerms, told: StageRewards, pairs: Pairs | None = None) -> None:
         """Add a block; a pair weighs as much as its difference is precise."""
-        i, j = terms.pairs()
+        i, j = terms.pairs() if pairs is None else pairs
         means = told.sums / np.maximum(told.times, 1)
         weight = told.times[i] * told.times[j] / np.maximum(told.times[i] + told.times[j], 1)
         self._weight[i, j] += weight
@@ -63,6 +63,14 @@ class Leads:
         laplacian = np.diag(self._weight.sum(1)) - self._weight
         effects: FloatArray = np.linalg.lstsq(laplacian, self._lead.sum(1), rcond=None)[0]
         return effects
+
+    def over(self, arm: int) -> FloatArray:
+        """The mean difference of every arm to this one within the blocks of both: (n,), NaN without
+        such a block."""
+        weight = np.where(self._weight[:, arm] > 0, self._weight[:, arm], np.nan)
+        leads = np.asarray(self._lead[:, arm] / weight)
+        leads[arm] = 0.0
+        return leads
 
 
 def best_by_effects(

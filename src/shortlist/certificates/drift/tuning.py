@@ -17,3 +17,4 @@ DOUBT_PRECISION = 1e-2  # of the level at which bounds are cut, relative to what
 FEW_IN_PLAY = 50  # arms in play up to which shares are whole percent
 PARTS = 100  # of which shares are whole numbers ...
 MANY_PARTS = 10_000  # ... and with more arms in play
+METRIC_VISITORS = 1000.0  # before the first result of a metric, where it is not known how many come

@@ -30,7 +30,7 @@ from shortlist.formatting import (
 )
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
-from shortlist.result.lift import ArmLift, lift_cells
+from shortlist.result.lift import ArmLift, Lift, MetricLift, lift_cells
 from shortlist.result.result import Ending
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import charts
@@ -317,6 +317,7 @@ class View:
     groups: Sequence[Sequence[Bar]]
     band: Band | None
     lift: "LiftTable | None"  # if there is a control
+    metrics: Sequence["LiftTable"]  # if some were told
     line: BoundChart | None
     workers: Sequence[tuple[str, int]]
     events: Sequence[tuple[str, str]]
@@ -337,6 +338,7 @@ def view_experiment(experiments: OpenExperiments, name: str, history: BoundHisto
     k, unit = settings.problem.k, unit_of(settings.unit)
     history.extend(experiment, status)
     result = _result(experiment)
+    shown = result if result or settings.control is None else _so_far(experiment)
     return View(
         name=name,
         path=quote(name, safe=""),
@@ -348,7 +350,8 @@ def view_experiment(experiments: OpenExperiments, name: str, history: BoundHisto
         axis=axis.ticks(unit),
         groups=charts.bars(status.arms, order, axis, k, unit),
         band=charts.band(status.arms, order, axis, k) if order.size > charts.FEW else None,
-        lift=None if settings.control is None else LiftTable.of(result or _so_far(experiment)),
+        lift=None if shown is None or settings.control is None else LiftTable.of(shown),
+        metrics=[LiftTable.of_metric(each) for each in (() if shown is None else shown.metrics)],
         line=_line(experiment, history, unit),
         workers=sorted(status.workers.items(), key=lambda each: -each[1])[:WORKERS],
         events=[event_text(event, settings.labels) for event in reversed(news.events[-SHOWN:])],
@@ -368,20 +371,44 @@ class LiftTable:
     rows: Sequence[tuple[str, ...]]  # arm, difference, interval, place
     verdict: str  # on the control, if there is one
     note: str
+    metric: str = ""  # empty for the rewards
 
     @classmethod
     def of(cls, result: Result) -> "LiftTable":
         """The arms of a result, largest difference first."""
+        verdict = "" if result.warnings else result.kept()
         lift = result.lift()
+        return cls._made(lift, lambda arm: _compared(arm, result.minimize), verdict, "")
+
+    @classmethod
+    def of_metric(cls, metric: MetricLift) -> "LiftTable":
+        """The arms of a metric, largest difference first; `verdict` names the guardrail."""
+        broken, margin = set(metric.broken), metric.guardrail
+        allowed = "" if margin is None else _allowed(margin, unit_of(metric.unit))
+
+        def place(arm: ArmLift) -> str:
+            return "" if margin is None else "broken" if arm.label in broken else "not broken"
+
+        return cls._made(metric, place, allowed, metric.metric)
+
+    @classmethod
+    def _made(
+        cls, lift: Lift, place: Callable[[ArmLift], str], verdict: str, metric: str
+    ) -> "LiftTable":
         ordered = sorted(lift.arms, key=lambda arm: -(arm.difference or 0.0))
         unit = unit_of(lift.unit)
         named = unit.spelled.strip()
         unit = replace(unit, points="")  # the header names it
-        rows = [(*lift_cells(arm, unit)[:3], _compared(arm, result.minimize)) for arm in ordered]
+        rows = [(*lift_cells(arm, unit)[:3], place(arm)) for arm in ordered]
         sure = percent_text(lift.confidence)
         note = f"All intervals hold together with {sure} % confidence, at any time."
-        verdict = "" if result.warnings else result.kept()
-        return cls(shown_label(lift.control), named, rows[:SHOWN], verdict, note)
+        return cls(shown_label(lift.control), named, rows[:SHOWN], verdict, note, metric)
+
+
+def _allowed(margin: float, unit: Unit) -> str:
+    """What a guardrail allows, in a sentence."""
+    way = "lower" if margin < 0 else "higher"
+    return f"Guardrail: at most {given_text(abs(margin), unit)} {way}."
 
 
 def _compared(arm: ArmLift, minimize: bool) -> str:
