@@ -20,8 +20,10 @@ from shortlist.engine.calls import (
 )
 from shortlist.engine.experiment import unsaved
 from shortlist.engine.locate import Place
+from shortlist.engine.rate import RateGiven
+from shortlist.engine.runnable import show_progress
 from shortlist.engine.tickets import State
-from shortlist.engine.workers import Job, show_progress, this_program, work, work_async
+from shortlist.engine.workers import Job, this_program, work, work_async
 from shortlist.errors import InvalidInput
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
@@ -149,6 +151,7 @@ def select(
     batch: int | None = None,
     executor: Executor | Any = None,
     workers: int | None = None,
+    rate: RateGiven | None = None,
     progress: bool = True,
     store: Place | None = None,
     name: str = "experiment",
@@ -222,6 +225,9 @@ def select(
             given.
         workers: Number of calls at a time. Default: what suits the executor; 16 for an async
             function.
+        rate: Maximum number of calls per minute; or limits per minute by name, such as
+            `{"requests": 600, "tokens": 90_000}`: calls, the "cost", or a number in the info of a
+            `Score`. Default: no limit.
         progress: Whether to show progress on stderr.
         store: File or store that keeps every reward: the same call then continues where this one
             ended, by Ctrl-C, an error or a crash. Default: memory.
@@ -249,7 +255,8 @@ def select(
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
-    selection = Selection(settings, evaluation, *_pace(batch, workers, evaluation), store, name)
+    how = *_pace(batch, workers, evaluation), store, name
+    selection = Selection(settings, evaluation.paced(rate), *how)
     if not evaluation.is_async:
         return selection.run(executor, progress)
     refuse_executor(executor)
@@ -292,6 +299,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
     workers: int = CONCURRENT,
+    rate: RateGiven | None = None,
     progress: bool = True,
     store: Place | None = None,
     name: str = "experiment",
@@ -308,6 +316,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
         pull_many: Instead of `pull`: an async function, as in `select`.
         batch: Maximum number of pulls per call of `pull_many`. Default: no maximum.
         workers: Maximum number of calls under way at a time.
+        rate: Maximum number of calls per minute, or limits by name, as in `select`.
         progress: Whether to show progress on stderr.
         store: File or store that keeps every reward, as in `select`. Default: memory.
         name: Name of the experiment in the store.
@@ -327,7 +336,8 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
-    selection = Selection(settings, evaluation, *_pace(batch, workers, evaluation), store, name)
+    how = *_pace(batch, workers, evaluation), store, name
+    selection = Selection(settings, evaluation.paced(rate), *how)
     if not evaluation.is_async:
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)

@@ -20,6 +20,7 @@ from command_line import invoke
 from waiting import until
 
 import shortlist
+from shortlist.engine.rate import Pace
 from shortlist.stores.sqlite import SQLiteStore
 
 LABELS = ["plain", "two words", "-dash", 'a "quoted", $(touch pwned)', "épicé [red]"]
@@ -89,6 +90,21 @@ def test_a_program_is_run_for_every_pull_and_the_best_are_chosen() -> None:
         [len(label.encode()) / 100 for label in LABELS]
     )
     assert not Path("pwned").exists()
+
+
+def test_programs_are_run_at_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+    start = Pace.start
+
+    def noted(pace: Pace, ticket: int) -> bool:
+        begun.append(ticket)
+        return start(pace, ticket)
+
+    monkeypatch.setattr(Pace, "start", noted)
+    rate = ("--rate", "9e6", "--rate", "cost=1e9")
+    result = call("run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE, *rate)
+    assert result.exit_code == 0
+    assert set(begun) == set(range(50))
 
 
 def test_a_finished_experiment_prints_its_answer_again_at_once() -> None:
@@ -589,6 +605,18 @@ def refused(result: Result, status: int, message: str) -> None:
         (
             ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--timeout", "0"],
             "`timeout` is 0.0, but must be",
+        ),
+        *(
+            (
+                ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--store", "x.db", *rate],
+                said,
+            )
+            for rate, said in (
+                (["--rate", "fast"], "`rate` is 'fast', but must be a number per minute"),
+                (["--rate", "cost=0"], "`rate` is 'cost=0', but must be a number per minute"),
+                (["--rate", "tokens=9"], "`rate` limits 'tokens', which must be 'requests' or"),
+                (["--rate", "9", "--rate", "8"], "`rate` limits 'requests', which is given twice"),
+            )
         ),
         (
             ["run", "--pull", "./evaluate {arm}"],

@@ -4,8 +4,9 @@ import logging
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,6 +67,13 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     metavar="SECONDS",
     help="Seconds after which a program counts as failed.",
 )
+@click.option(
+    "--rate",
+    "rates",
+    multiple=True,
+    metavar="[NAME=]NUMBER",
+    help="Maximum number of pulls per minute, or of their cost: --rate 600 --rate cost=2.5.",
+)
 @setting_options()
 @click.option(
     "--store",
@@ -85,6 +93,7 @@ def run(
     template: str,
     workers: int,
     timeout: float | None,
+    rates: tuple[str, ...],
     store: str | None,
     name: str | None,
     style: str,
@@ -119,6 +128,7 @@ def run(
     command = shortlist.Command(template, timeout)
     if workers < 1:  # before a file is created
         raise InvalidInput(f"`workers` is {workers}, but must be a whole number of at least 1")
+    rate = _rate(rates)
     source = context.get_parameter_source
     given = [each for each in settings if source(each) is not ParameterSource.DEFAULT]
     with (
@@ -129,7 +139,7 @@ def run(
         _check_item(command, experiment)
         against = _control(settings["control"], experiment)
         try:
-            result = experiment.run(command, workers=workers)
+            result = experiment.run(command, workers=workers, rate=rate)
         except KeyboardInterrupt:
             note(_interrupted(experiment, store))
             context.exit(INTERRUPTED)
@@ -143,6 +153,27 @@ def run(
                 raise
             raise click.ClickException(f"{error}. {_rescued(experiment)}") from error
         print_result(replace(result, control=against), style)
+
+
+def _rate(rates: tuple[str, ...]) -> dict[str, float] | None:
+    """The limits per minute by name, if they make sense."""
+    limits: dict[str, float] = {}
+    for each in rates:
+        name, _, figure = each.rpartition("=")
+        name = name.strip() or "requests"
+        if name in limits or name not in ("requests", "cost"):
+            rule = "must be 'requests' or 'cost'" if name not in limits else "is given twice"
+            raise InvalidInput(f"`rate` limits {name!r}, which {rule}")
+        limits[name] = _per_minute(figure, each)
+    return limits or None
+
+
+def _per_minute(figure: str, given: str) -> float:
+    with suppress(ValueError):
+        if 0 < float(figure) < inf:
+            return float(figure)
+    rule = "must be a number per minute above 0, like 600 or cost=2.5"
+    raise InvalidInput(f"`rate` is {given!r}, but {rule}")
 
 
 def _experiment(

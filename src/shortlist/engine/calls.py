@@ -15,6 +15,7 @@ from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from shortlist.arms import OwnLabel
+from shortlist.engine.rate import Pace, RateGiven
 from shortlist.errors import EvaluationFailed, InvalidInput
 from shortlist.validation import MOST_RETRIES, seconds, shown, whole
 
@@ -37,7 +38,13 @@ class Attempts:
         most = None if timeout is None else seconds("timeout", timeout)
         return cls(whole("retries", retries, at_least=0, at_most=MOST_RETRIES), most)
 
-    def make(self, evaluate: Callable[[], Any], stop: "Stop", name: str = "A call") -> Any:
+    def make(
+        self,
+        evaluate: Callable[[], Any],
+        stop: "Stop",
+        name: str = "A call",
+        pace: Pace | None = None,
+    ) -> Any:
         """What the first attempt that does not fail returns; what the last one raises.
 
         `name` says in the log which call it is."""
@@ -47,13 +54,20 @@ class Attempts:
             except Exception as error:
                 if stop.is_set or stop.wait(self._pause(retry, error, name)):
                     raise
+                if not stop.wait_for_turn(pace):
+                    raise
         try:
             return self._once(evaluate)
         except Exception as error:
             self._note(error)
             raise
 
-    async def make_async(self, evaluate: Callable[[], Awaitable[Any]], name: str = "A call") -> Any:
+    async def make_async(
+        self,
+        evaluate: Callable[[], Awaitable[Any]],
+        name: str = "A call",
+        pace: Pace | None = None,
+    ) -> Any:
         """`make` with what is to be awaited."""
         for retry in range(1, self.retries + 1):
             try:
@@ -61,6 +75,7 @@ class Attempts:
             except Exception as error:
                 pause = self._pause(retry, error, name)
             await asyncio.sleep(pause)
+            await _turn(pace)
         try:
             return await self._once_async(evaluate)
         except Exception as error:
@@ -138,6 +153,12 @@ def back_off(retry: int) -> float:
     return min(FIRST_PAUSE * 2.0**doublings, LONGEST_PAUSE) * random.uniform(0.5, 1.5)
 
 
+async def _turn(pace: Pace | None) -> None:
+    """Wait until a call may be made again."""
+    while pace is not None and (wait := pace.repeat()):
+        await pace.clock.pause(wait)
+
+
 class Stop:
     """Ends the pauses before retries: a call that waits for one is not made any more.
 
@@ -158,6 +179,13 @@ class Stop:
     def wait(self, seconds: float) -> bool:
         """Pause; whether it was ended."""
         return self._event.wait(seconds)
+
+    def wait_for_turn(self, pace: Pace | None) -> bool:
+        """Pause until a call may be made again; whether it may."""
+        while pace is not None and (wait := pace.repeat()):
+            if self.wait(wait):
+                return False
+        return True
 
     def __reduce__(self) -> tuple[type["Stop"], tuple[()]]:
         return Stop, ()
@@ -204,6 +232,7 @@ class Evaluation:
     attempts: Attempts = ONCE
     is_async: bool = False
     stop: Stop = field(default_factory=Stop, compare=False)
+    pace: Pace | None = None
 
     @classmethod
     def of(
@@ -231,6 +260,10 @@ class Evaluation:
         given = f"neither of {both} is" if pull is None else f"both {both} are"
         raise InvalidInput(f"{given} given, but it must be one of them")
 
+    def paced(self, rate: RateGiven | None) -> "Evaluation":
+        """The same at a limited rate."""
+        return replace(self, pace=Pace.of(rate, self.function))
+
     @property
     def seeded(self) -> bool:
         """Whether it takes a seed: computing one for every call takes longer than a short call."""
@@ -247,17 +280,19 @@ class Evaluation:
         attempts = replace(self.attempts, retries=0) if call.first else self.attempts
         if self.is_async:
             evaluate = partial(self.function, *arguments, **named)
-            return _after(call.pause, partial(attempts.make_async, evaluate, call.name))
-        if call.pause and self.stop.wait(call.pause):
+            make = partial(attempts.make_async, evaluate, call.name, self.pace)
+            return _after(call.pause, make, self.pace)
+        if call.pause and (self.stop.wait(call.pause) or not self.stop.wait_for_turn(self.pace)):
             raise EvaluationFailed("it was stopped before it was made again")
         evaluate = partial(self.function, *arguments, **named)
-        return attempts.make(evaluate, self.stop, call.name)
+        return attempts.make(evaluate, self.stop, call.name, self.pace)
 
 
-async def _after(seconds: float, make: Callable[[], Awaitable[Any]]) -> Any:
-    """Make a call after a pause."""
+async def _after(seconds: float, make: Callable[[], Awaitable[Any]], pace: Pace | None) -> Any:
+    """Make a call after a pause, in which others may have used its turn."""
     if seconds:
         await asyncio.sleep(seconds)
+        await _turn(pace)
     return await make()
 
 

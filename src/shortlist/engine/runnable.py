@@ -1,16 +1,55 @@
 """The methods that make pulls, of an experiment here or at a service."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from shortlist.engine.calls import asynchronous, refuse_executor, run_here
 from shortlist.engine.eta import Underway
 from shortlist.engine.log_entries import Report
+from shortlist.engine.progress import display
+from shortlist.engine.rate import RateGiven
 from shortlist.engine.tickets import Handout, Receipt, State, TicketBlock
-from shortlist.engine.workers import Job, RunWork, show_progress, work, work_async
+from shortlist.engine.workers import Job, Work, work, work_async
 from shortlist.errors import InvalidInput, Unfinished
 from shortlist.result import Result
+from shortlist.search import Progress
 from shortlist.settings import Settings
+from shortlist.validation import flag
+
+
+class RunWork(Work, Protocol):
+    """What it takes to be run: an experiment here or at a service."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether no other program can have its tickets."""
+
+    def standing(self) -> tuple[int, Progress]:
+        """How many pulls were told, and how far the search is."""
+
+    def spent(self) -> float | None:
+        """What the pulls cost; None if that is not known here."""
+
+    def underway(self) -> Underway | None:
+        """The search as it is now; None if that is not known here."""
+
+    def result(self) -> Result:
+        """The answer."""
+
+
+@contextmanager
+def show_progress(kept: RunWork, progress: bool) -> Iterator[Callable[[], None]]:
+    """What a worker is to call after every step."""
+    if not flag("progress", progress):
+        yield _show_nothing
+        return
+    with display(kept.settings.problem, kept.underway) as show:
+        yield lambda: show(*kept.standing(), kept.spent())
+
+
+def _show_nothing() -> None:
+    """Where progress is not wanted."""
 
 
 class Runnable:
@@ -88,6 +127,7 @@ class Runnable:
         retries: int | None = None,
         executor: Any = None,
         worker: str | None = None,
+        rate: RateGiven | None = None,
         progress: bool = True,
     ) -> Result:
         """Make the pulls with a function until the experiment is over; return its result.
@@ -105,6 +145,8 @@ class Runnable:
                 than the experiment allows it stops, otherwise it hands the pull out again.
             executor: Where calls are made, as in `select`; default: threads.
             worker: Name of this worker; default: made of the machine and the process.
+            rate: Maximum number of calls per minute, or limits by name, as in `select`. It holds
+                for this program.
             progress: Whether to show progress on stderr.
 
         Returns:
@@ -115,10 +157,11 @@ class Runnable:
         if not asynchronous(pull):
             with show_progress(self, progress) as show:
                 how = workers, retries, worker, show, self.settings
-                job = Job.of(pull, *how, here=self.in_memory)
+                job = Job.of(pull, *how, rate=rate, here=self.in_memory)
                 return _over(self, work(self, job, executor))
         refuse_executor(executor)
         given: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
+        given["rate"] = rate
         return run_here(Runnable.run_async(self, pull, progress=progress, **given), "run")
 
     async def run_async(
@@ -128,6 +171,7 @@ class Runnable:
         workers: int | None = None,
         retries: int | None = None,
         worker: str | None = None,
+        rate: RateGiven | None = None,
         progress: bool = True,
     ) -> Result:
         """`run` with an async function, in the event loop that is running.
@@ -137,6 +181,7 @@ class Runnable:
             workers: Calls under way at a time; default: 16.
             retries: As in `run`.
             worker: As in `run`.
+            rate: As in `run`.
             progress: Whether to show progress on stderr.
 
         Returns:
@@ -147,7 +192,7 @@ class Runnable:
         if not asynchronous(pull):
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with show_progress(self, progress) as show:
-            job = Job.of(pull, workers, retries, worker, show, self.settings)
+            job = Job.of(pull, workers, retries, worker, show, self.settings, rate=rate)
             return _over(self, await work_async(self, job))
 
 

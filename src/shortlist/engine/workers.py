@@ -6,14 +6,13 @@ rewards of calls shorter than half a millisecond wait that long to be told toget
 told at once. So a store commits many short calls together, a program that dies loses little, and a
 search in memory spends its time on the function."""
 
-import asyncio
 import logging
 import os
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,9 +26,8 @@ from shortlist.engine.calls import (
     back_off,
 )
 from shortlist.engine.command import Command
-from shortlist.engine.eta import Underway
 from shortlist.engine.executors import Done, EventLoopPool, ExecutorPool, named, pool_on
-from shortlist.engine.progress import display
+from shortlist.engine.rate import CLOCK, RateGiven
 from shortlist.engine.status import Status
 from shortlist.engine.tickets import (
     FOREVER,
@@ -47,10 +45,8 @@ from shortlist.engine.tickets import (
 )
 from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.formatting import plural, printable
-from shortlist.result import Result
-from shortlist.search import Progress
 from shortlist.settings import Settings
-from shortlist.validation import MOST_WORKERS, flag, whole
+from shortlist.validation import MOST_WORKERS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 LOOK = 0.5  # seconds of one wait: an interrupt just before a wait is noticed after it
@@ -140,6 +136,7 @@ class Job:
         show: Callable[[], None],
         settings: Settings,
         *,
+        rate: RateGiven | None = None,
         here: bool = False,
     ) -> "Job":
         """Take the arguments of `run`, if they make sense; a worker without a name gets one."""
@@ -150,7 +147,7 @@ class Job:
             retries = settings.retries
         attempts = Attempts.of(retries, None)
         evaluation = Evaluation.of(pull, attempts=attempts, on_items=settings.on_items)
-        return cls(evaluation, workers, name, show, here=here)
+        return cls(evaluation.paced(rate), workers, name, show, here=here)
 
 
 def work(experiment: Work, job: Job, executor: object) -> State:
@@ -174,10 +171,10 @@ def _work_here(worker: "Worker") -> State:
     """Make the calls in this thread, one after the other."""
     try:
         while (state := worker.step()) is None:
-            if worker.queue:
+            if worker.may_begin():
                 worker.evaluate()
             else:
-                time.sleep(worker.pause())
+                worker.clock.sleep(worker.pause())
             worker.job.show()
     except BaseException:
         worker.give_back()
@@ -190,12 +187,12 @@ def _work_in(pool: ExecutorPool, worker: "Worker") -> State:
     job = worker.job
     try:
         while (state := worker.step()) is None:
-            while worker.queue and pool.under_way < pool.capacity:
-                pool.submit(worker.begin())
+            while pool.under_way < pool.capacity and (call := worker.begin()):
+                pool.submit(call)
             if pool.under_way:
                 worker.take_in(pool.collect(worker.patience()))
             else:
-                time.sleep(worker.pause())
+                worker.clock.sleep(worker.pause())
             job.show()
     except BaseException:
         job.evaluation.stop.set()
@@ -218,12 +215,12 @@ async def work_async(experiment: Work, job: Job) -> State:
     worker = Worker(experiment, job, pool.capacity, LEASE)
     try:
         while (state := worker.step()) is None:
-            while worker.queue and pool.under_way < pool.capacity:
-                pool.submit(worker.begin())
+            while pool.under_way < pool.capacity and (call := worker.begin()):
+                pool.submit(call)
             if pool.under_way:
                 worker.take_in(await pool.collect(worker.patience()))
             else:
-                await asyncio.sleep(worker.pause())
+                await worker.clock.pause(worker.pause())
             job.show()
     except BaseException:
         await pool.cancel()
@@ -301,6 +298,10 @@ class Worker:
         self._resumed = 0.0  # when calls could begin after the last step
         self._alive = alive
         self._many = job.evaluation.many
+        self._pace = job.evaluation.pace
+        self.clock = CLOCK if self._pace is None else self._pace.clock
+        # declared costs by label, where calls are paced
+        self._prices = {} if self._pace is None else _prices(experiment.settings)
         # whether batches are asked for ahead: then the search may end while calls are queued
         self._ahead = bool(experiment.settings.options.get("window"))
 
@@ -404,10 +405,18 @@ class Worker:
         """How many seconds to wait for a call to end before the next step."""
         if self._ids:
             return min(LOOK, max(0.0, self._since + self._hold - time.monotonic()))
-        return min(LOOK, LEASE / 3)
+        room = self.queue and len(self.under_way) < self.capacity
+        return min(LOOK, LEASE / 3, self._wait() if room else LOOK)
+
+    def _wait(self) -> float:
+        """Seconds until the rate allows the next call."""
+        return 0.0 if self._pace is None else self._pace.wait()
 
     def pause(self) -> float:
-        """How long to give others time; logged, once, if that takes long."""
+        """How long to wait for the rate, or to give others time; logged, once, if that takes
+        long."""
+        if self.queue:
+            return min(LOOK, self._wait())
         self._idle += PAUSE
         if self._idle >= PATIENCE and not self._logged:
             self._logged = True
@@ -421,18 +430,27 @@ class Worker:
             logger.warning("Waiting for %s %s%s.", plural(held, "pull"), whose, end)
         return PAUSE
 
-    def begin(self) -> Call:
-        """The next call, which is under way from now on."""
-        call = self.queue.popleft()
-        self.under_way[call.ticket] = call
-        self._begun_at[call.ticket] = time.monotonic()
+    def may_begin(self) -> bool:
+        """Whether a call is queued, and the rate allows it now."""
+        return bool(self.queue) and self._wait() == 0
+
+    def _next(self) -> Call | None:
+        """The next call, if the rate allows it now."""
+        allowed = self.queue and (self._pace is None or self._pace.start(self.queue[0].ticket))
+        return self.queue.popleft() if allowed else None
+
+    def begin(self) -> Call | None:
+        """The next call, which is under way from now on; None if none may begin now."""
+        call = self._next()
+        if call is not None:
+            self.under_way[call.ticket] = call
+            self._begun_at[call.ticket] = time.monotonic()
         return call
 
     def evaluate(self) -> None:
         """Make queued calls in this thread, for as long as a block takes."""
         self._idle, evaluate, until = 0.0, self.job.evaluation, time.monotonic() + STRETCH
-        while self.queue:
-            call = self.queue.popleft()
+        while call := self._next():
             begun = time.monotonic()
             try:
                 value = evaluate(call)
@@ -481,6 +499,12 @@ class Worker:
 
     def _accept(self, call: Call, value: Any, seconds: float | None = None) -> None:
         """Keep a reward to be told, if it is one."""
+        self._keep(call, value, seconds)
+        if self._pace is not None:
+            declared = self._prices[call.label] * call.times
+            self._pace.end(call.ticket, call.label, value, declared)
+
+    def _keep(self, call: Call, value: Any, seconds: float | None) -> None:
         if not self._ids:
             self._since = time.monotonic()
         if type(value) in PLAIN and not self._many and self._admits(value):
@@ -567,6 +591,8 @@ class Worker:
         self._size = max(self.capacity, min(fitting, 2 * self._size, MOST_TICKETS))
 
     def _failed(self, call: Call, error: BaseException) -> None:
+        if self._pace is not None:
+            self._pace.drop(call.ticket)
         if self.job.raising:
             raise named(error, call)
         reason = str(error) or type(error).__name__
@@ -593,6 +619,11 @@ class Worker:
         self.experiment.release(self.job.worker)
 
 
+def _prices(settings: Settings) -> dict[Any, float]:
+    """The declared cost of a pull of every arm, by its label."""
+    return dict(zip(settings.labels, settings.problem.prices.tolist(), strict=True))
+
+
 def _shares(cost: float | None, times: int) -> list[float | None]:
     """The cost of a call, spread over its pulls."""
     if cost is None or times == 1:
@@ -604,37 +635,3 @@ def _shares(cost: float | None, times: int) -> list[float | None]:
 def _log(call: Call, reason: str) -> None:
     pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
     logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
-
-
-class RunWork(Work, Protocol):
-    """What it takes to be run: an experiment here or at a service."""
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether no other program can have its tickets."""
-
-    def standing(self) -> tuple[int, Progress]:
-        """How many pulls were told, and how far the search is."""
-
-    def spent(self) -> float | None:
-        """What the pulls cost; None if that is not known here."""
-
-    def underway(self) -> Underway | None:
-        """The search as it is now; None if that is not known here."""
-
-    def result(self) -> Result:
-        """The answer."""
-
-
-@contextmanager
-def show_progress(kept: RunWork, progress: bool) -> Iterator[Callable[[], None]]:
-    """What a worker is to call after every step."""
-    if not flag("progress", progress):
-        yield _show_nothing
-        return
-    with display(kept.settings.problem, kept.underway) as show:
-        yield lambda: show(*kept.standing(), kept.spent())
-
-
-def _show_nothing() -> None:
-    """Where progress is not wanted."""
