@@ -106,10 +106,13 @@ def test_rewards_of_many_pulls_are_carried_too() -> None:
     assert caught.value.partial.pulls > 8  # type: ignore[attr-defined]
 
 
-def test_nothing_is_carried_where_nothing_was_found() -> None:
+def test_an_error_of_the_first_call_carries_a_result_without_pulls() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         shortlist.select(Failing(1, ZeroDivisionError()), **ASKED, budget=120)
-    assert not hasattr(caught.value, "partial")
+    partial: shortlist.Result = caught.value.partial  # type: ignore[attr-defined]
+    assert partial.partial
+    assert (partial.pulls, partial.regret_bound) == (0, None)
+    assert not any("`partial`" in note for note in caught.value.__notes__)
 
 
 def test_a_reward_that_is_none_ends_the_call_and_not_the_experiment(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ import asyncio
 import functools
 import inspect
 import random
+import subprocess
+import sys
+import traceback
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 
 import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
+from shortlist.engine.calls import back_off
 from shortlist.errors import InvalidInput, InvalidReward, UnknownName
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.search import Answer, Pulls, Rewards, Search
@@ -201,7 +205,10 @@ def test_a_refused_reward_ends_the_run_at_once() -> None:
 def test_an_error_of_the_function_is_passed_on_with_the_arm() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         shortlist.select(lambda arm: 1 / 0, arms=NAMES, **SURE)
-    assert caught.value.__notes__ == ["raised while evaluating arm 'worst', pull 0"]
+    assert caught.value.__notes__ == [
+        "raised while evaluating arm 'worst', pull 0",
+        "this was the very first call, attempt 1: such an error is raised at once",
+    ]
 
 
 def test_a_function_that_runs_out_is_not_taken_for_the_end_of_the_search() -> None:
@@ -258,8 +265,48 @@ def test_select_inside_an_event_loop_says_what_to_await() -> None:
     async def main() -> None:
         shortlist.select(async_coin, arms=5, **SURE)
 
-    with pytest.raises(InvalidInput, match="await `select_async`"):
+    with pytest.raises(InvalidInput, match="write `await select_async"):
         asyncio.run(main())
+
+
+def test_no_traceback_speaks_of_event_loops() -> None:
+    async def broken(arm: str) -> float:
+        raise ConnectionError("down")
+
+    with pytest.raises(ConnectionError) as caught:
+        shortlist.select(broken, arms=NAMES, k=1, budget=20, retries=0)
+    assert "event loop" not in "".join(traceback.format_exception(caught.value))
+
+
+FAILING_TWICE = """
+import shortlist
+from shortlist.engine import calls
+calls.FIRST_PAUSE = 0.001
+made = []
+def pull(arm):
+    made.append(arm)
+    if len(made) in (5, 6):
+        raise ConnectionError("busy")
+    return arm / 4
+shortlist.select(pull, arms=4, k=1, budget=20, workers={workers}, progress={progress})
+"""
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("progress", [False, True])
+def test_without_progress_no_retry_is_printed(workers: int | None, progress: bool) -> None:
+    code = FAILING_TWICE.format(workers=workers, progress=progress)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "")
+    assert ("failed in attempt 1 of 3" in run.stderr) is progress
+    assert progress or run.stderr == ""
+
+
+def test_a_retry_draws_nothing_from_the_shared_generator() -> None:
+    random.seed(7)
+    before = random.getstate()
+    back_off(3)
+    assert random.getstate() == before
 
 
 def test_an_ordinary_function_works_inside_an_event_loop() -> None:

@@ -1,7 +1,7 @@
 """Arms: their labels, costs and limits."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, MappingView, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, MappingView, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from math import isnan
@@ -174,9 +174,10 @@ def labels_to_keep(labels: Iterable[OwnLabel], what: str = "an arm") -> tuple[La
     for label in labels:
         plain = _equal_and_plain(label)
         if plain is None:
+            cure = "; give every item an 'id'" if isinstance(label, Mapping) else ""
             raise InvalidInput(
                 f"{what} is called {label!r}, but a label that is kept must be a text or a whole"
-                " number (or equal to one, as the members of a StrEnum are)"
+                f" number (or equal to one, as the members of a StrEnum are){cure}"
             )
         kept.append(plain)
     return tuple(kept)

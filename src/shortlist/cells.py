@@ -8,7 +8,7 @@ With `repeats` the order is one of item and repetition: cell c is repetition c m
 Cells of a cluster are next to each other, and clusters are in random order."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from numbers import Integral
@@ -27,6 +27,7 @@ from shortlist.validation import MOST_CELLS, collected, shown, table, whole
 MOST_ITEMS = 10**6  # of a test set
 
 ItemsGiven = int | Iterable[Any]
+ID = "id"  # of an item that is a mapping
 ORDER_KEY = (0, 0, 0)  # of the stream that orders come from; those of pulls have two numbers
 
 
@@ -139,7 +140,7 @@ def item_labels(items: ItemsGiven) -> Sequence[Any]:
         raise InvalidInput(
             f"`items` is {shown(items)}, but must be a number of items or a list of them"
         )
-    labels = tuple(collected("items", items, at_most=MOST_ITEMS))
+    labels = _ids(tuple(collected("items", items, at_most=MOST_ITEMS)))
     if not labels:
         raise InvalidInput("`items` is empty, but must hold at least one item")
     plain = Counter(each for each in labels if isinstance(each, str | int))
@@ -147,6 +148,37 @@ def item_labels(items: ItemsGiven) -> Sequence[Any]:
     if times > 1:
         raise InvalidInput(f"two items are called {shown(double)}, but labels must differ")
     return labels
+
+
+def named_item(item: object) -> Any:
+    """The id of an item that is a mapping with one, such as {"id": "q1"}; else the item."""
+    return item[ID] if isinstance(item, Mapping) and ID in item else item
+
+
+def _ids(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The items, or the ids of all of them if they are mappings that have one."""
+    names = tuple(map(named_item, items))
+    with_id = [name is not item for name, item in zip(names, items, strict=True)]
+    if any(with_id) and not all(with_id):
+        place = with_id.index(False)
+        rule = "others are mappings with an 'id'"
+        raise InvalidInput(f"items[{place}] is {shown(items[place])}, but {rule}")
+    for place, name in enumerate(names if any(with_id) else ()):
+        if isinstance(name, bool) or not isinstance(name, str | Integral):
+            rule = "an id must be a text or a whole number"
+            raise InvalidInput(f"the id of items[{place}] is {shown(name)}, but {rule}")
+    return names
+
+
+def items_by_id(items: ItemsGiven | None) -> tuple[ItemsGiven | None, dict[Any, Any] | None]:
+    """Items to be given to settings, and where they are mappings with an id, all of them by id."""
+    if isinstance(items, Iterator):
+        items = tuple(collected("items", items, at_most=MOST_ITEMS))
+    if not isinstance(items, Iterable) or not isinstance(next(iter(items), None), Mapping):
+        return items, None
+    labels = item_labels(items)
+    by_id = {label: item for label, item in zip(labels, items, strict=True) if label is not item}
+    return (labels, by_id) if by_id else (items, None)
 
 
 def known_scores(

@@ -9,7 +9,7 @@ from typing import Any
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, OwnLabel
-from shortlist.cells import ItemsGiven
+from shortlist.cells import ItemsGiven, items_by_id
 from shortlist.engine import Experiment
 from shortlist.engine.calls import (
     CONCURRENT,
@@ -48,6 +48,7 @@ class Selection:
     workers: int | None
     store: Place | None
     name: str
+    items: Mapping[Any, Any] | None = None  # by id, where they are mappings
 
     def run(self, executor: object, progress: bool) -> Result:
         """Make the pulls on `executor`."""
@@ -65,6 +66,7 @@ class Selection:
         here = self.store is None
         batch = self.batch if self.evaluation.many else 1
         how: dict[str, Any] = {"batch": batch, "here": here, "lasting": not here}
+        how["items"] = self.items
         return Job(self.evaluation, self.workers, this_program(), show, raising=True, **how)
 
     @contextmanager
@@ -181,8 +183,9 @@ def select(
         rewards: Range `(low, high)` of the rewards, "binary", or a reward model. Default: 0 to 1 if
             `epsilon` is given, else any numbers.
         minimize: Whether the best arms are those with the smallest mean rewards.
-        items: Test set: number of items, or their labels. A pull evaluates one arm on one item, no
-            item twice, and the mean of an arm is that over these items.
+        items: Test set: number of items, or their labels, or mappings with an "id", which is then
+            the label. A pull evaluates one arm on one item, no item twice, and the mean of an arm
+            is that over these items.
         scores: Scores on the test set that are known: a row per arm and a column per item, NaN
             where unknown; also a CSV or Parquet file or a data frame.
         order: Random order of the items: "shared" by all arms, or "independent" for each.
@@ -252,10 +255,11 @@ def select(
         >>> def click(page, seed): return random.Random(seed).random() < rates[page]
         >>> shortlist.select(click, arms=rates, k=1, epsilon=0.3, rewards="binary").top
         ('red',)"""
+    items, by_id = items_by_id(items)
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
-    how = *_pace(batch, workers, evaluation), store, name
+    how = *_pace(batch, workers, evaluation), store, name, by_id
     selection = Selection(settings, evaluation.paced(rate), *how)
     if not evaluation.is_async:
         return selection.run(executor, progress)
@@ -333,10 +337,11 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
         >>> async def even(arm): return arm % 2
         >>> asyncio.run(shortlist.select_async(even, arms=4, k=2, budget=40)).top
         (1, 3)"""
+    items, by_id = items_by_id(items)
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
-    how = *_pace(batch, workers, evaluation), store, name
+    how = *_pace(batch, workers, evaluation), store, name, by_id
     selection = Selection(settings, evaluation.paced(rate), *how)
     if not evaluation.is_async:
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")

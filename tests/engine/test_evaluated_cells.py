@@ -200,3 +200,62 @@ def test_a_killed_program_loses_no_info(tmp_path: Path) -> None:
         cells = experiment.cells()
         assert len(cells) == 12
         assert all(cell.info == {"cell": [cell.arm, cell.item]} for cell in cells)
+
+
+QUESTIONS = [{"id": each, "text": f"what about {each}?"} for each in ITEMS]
+
+
+def asked_in_full(arm: str, item: dict[str, str]) -> float:
+    return value(arm, item["text"].removeprefix("what about ").removesuffix("?"))
+
+
+@pytest.mark.parametrize("how", [{}, {"workers": 3}, {"executor": "processes", "workers": 2}])
+def test_items_with_an_id_are_given_whole_and_kept_by_id(
+    how: dict[str, Any], tmp_path: Path
+) -> None:
+    by_label = choose(value, **how)
+    store = tmp_path / "cells.db"
+    given = {"items": QUESTIONS, "store": store, "budget": 60, **how}
+    cut = choose(asked_in_full, **given)
+    assert {cell.item for cell in cut.cells} <= set(ITEMS)
+    assert choose(asked_in_full, **given) == cut  # read from the store
+    whole = choose(asked_in_full, items=iter(QUESTIONS), **how)
+    assert (whole.top, whole.regret_bound) == (by_label.top, by_label.regret_bound)
+
+
+def test_many_items_with_an_id_are_given_at_once() -> None:
+    def many(arm: str, items: list[dict[str, str]]) -> list[float]:
+        return [asked_in_full(arm, each) for each in items]
+
+    found = choose(None, pull_many=many, batch=8, items=QUESTIONS)
+    assert found == choose(
+        None, pull_many=lambda arm, items: [value(arm, each) for each in items], batch=8
+    )
+
+
+def test_an_error_names_the_id() -> None:
+    def broken(arm: str, item: dict[str, str]) -> float:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        choose(broken, items=QUESTIONS)
+    assert "item 'q" in caught.value.__notes__[0]
+    assert "what about" not in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("items", "rule"),
+    [
+        ([{"id": "a"}, {"id": "a"}], "two items are called 'a'"),
+        ([{"id": "a"}, {"text": "b"}], r"items\[1\] is .*, but others are mappings with an 'id'"),
+        ([{"id": "a"}, "b"], r"items\[1\] is 'b', but others are mappings with an 'id'"),
+        (["b", {"id": "a"}], r"items\[0\] is 'b', but others are mappings with an 'id'"),
+        ([{"id": "a"}, {"id": 1.5}], r"the id of items\[1\] is 1.5, but an id must be a text"),
+        ([{"id": "a"}, {"id": []}], r"the id of items\[1\] is \[\], but an id must be a text"),
+        ([{"text": "a"}, {"text": "b"}], "give every item an 'id'"),
+    ],
+)
+def test_ids_that_make_no_sense_are_refused(items: list[Any], rule: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        choose(value, items=items, store=tmp_path / "cells.db")
+    assert not (tmp_path / "cells.db").exists()

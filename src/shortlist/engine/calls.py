@@ -15,6 +15,7 @@ from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from shortlist.arms import OwnLabel
+from shortlist.cells import named_item
 from shortlist.engine.rate import Pace, RateGiven
 from shortlist.errors import EvaluationFailed, InvalidInput
 from shortlist.validation import MOST_RETRIES, seconds, shown, whole
@@ -23,6 +24,8 @@ logger = logging.getLogger("shortlist.engine")
 FIRST_PAUSE = 0.5  # seconds before the first retry; each further one waits twice as long,
 LONGEST_PAUSE = 60.0  # up to this
 LONGEST_WAIT = 3600.0  # seconds that an error may ask to wait
+# not from the seed of a run, nor from the shared generator of `random`, which may be the function's
+JITTER = random.Random()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +151,9 @@ def retry_after(error: BaseException) -> float:
 def back_off(retry: int) -> float:
     """Seconds before this retry, from 1: exponential back-off with jitter.
 
-    The jitter is not from the seed: it must not change what a run draws."""
+    The jitter must not change what a run draws."""
     doublings = min(retry - 1, 30)
-    return min(FIRST_PAUSE * 2.0**doublings, LONGEST_PAUSE) * random.uniform(0.5, 1.5)
+    return min(FIRST_PAUSE * 2.0**doublings, LONGEST_PAUSE) * JITTER.uniform(0.5, 1.5)
 
 
 async def _turn(pace: Pace | None) -> None:
@@ -213,12 +216,15 @@ class Call(NamedTuple):
     @property
     def name(self) -> str:
         """The call as the log names it: its arm, its pull, and its item if there is one."""
-        if self.item is None:
-            return f"Arm {shown(self.label)}, pull {self.draw},"
-        several = isinstance(self.item, list) and self.times > 1
+        which = f"pull {self.draw}" if self.item is None else f"item {self.item_name}"
+        return f"Arm {shown(self.label)}, {which},"
+
+    @property
+    def item_name(self) -> str:
+        """The item, or the first of several."""
         first = self.item[0] if isinstance(self.item, list) and self.item else self.item
-        more = f" and {self.times - 1} more" if several else ""
-        return f"Arm {shown(self.label)}, item {shown(first)}{more},"
+        more = f" and {self.times - 1} more" if self.times > 1 else ""
+        return shown(named_item(first)) + more
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,12 +351,18 @@ def refuse_executor(executor: object) -> None:
 
 def run_here(coroutine: Coroutine[Any, Any, T], name: str) -> T:
     """The result of a coroutine, in a loop of its own; `name` is the call that needs none."""
+    if not _in_event_loop():
+        return asyncio.run(coroutine)  # not where the error below is handled: it would be shown
+    coroutine.close()
+    raise InvalidInput(
+        f"an event loop is running here, as in a notebook, so `{name}` cannot wait for async"
+        f" functions: write `await {name}_async(…)` with the same arguments"
+    )
+
+
+def _in_event_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
-    coroutine.close()
-    raise InvalidInput(
-        f"an event loop is running here, so `{name}` cannot wait for async functions; await"
-        f" `{name}_async`"
-    )
+        return False
+    return True

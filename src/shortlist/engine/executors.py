@@ -37,8 +37,10 @@ class Done:
 
 def named(error: BaseException, call: Call) -> BaseException:
     """The same error, with the arm in its notes."""
-    item = "" if call.item is None else f", item {call.item!r}"
+    item = "" if call.item is None else f", item {call.item_name}"
     error.add_note(f"raised while evaluating arm {call.label!r}{item}, pull {call.draw}")
+    if call.first:
+        error.add_note("this was the very first call, attempt 1: such an error is raised at once")
     return error
 
 

@@ -124,9 +124,9 @@ class Pace:
             used[COST] = declared
         with self._lock:
             counted = self._counted.pop(ticket, {})
-            untold = [name for name, each in used.items() if each is None]
-            if untold and not self._ended:
-                raise InvalidInput(_untold(untold[0], label))
+            missing = [name for name, each in used.items() if each is None]
+            if missing and not self._ended:
+                raise InvalidInput(_unreported(missing[0], label))
             for name, each in used.items():
                 actual = counted.get(name, 0.0) if each is None else each
                 self._total[name] += actual
@@ -195,6 +195,6 @@ def _real(value: object) -> bool:
     return not isinstance(value, bool) and 0 <= real(value) < math.inf
 
 
-def _untold(name: str, label: OwnLabel) -> str:
+def _unreported(name: str, label: OwnLabel) -> str:
     cure = f"return shortlist.Score(value, info={{{name!r}: …}})"
     return f"`rate` limits {name!r}, but arm {shown(label)} does not tell its {name}: {cure}"

@@ -1,5 +1,6 @@
 """The methods that make pulls, of an experiment here or at a service."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -40,9 +41,11 @@ class RunWork(Work, Protocol):
 
 @contextmanager
 def show_progress(kept: RunWork, progress: bool) -> Iterator[Callable[[], None]]:
-    """What a worker is to call after every step."""
+    """What a worker is to call after every step; without progress nothing is printed, the log
+    included, unless the program set up one."""
     if not flag("progress", progress):
-        yield _show_nothing
+        with _quiet():
+            yield _show_nothing
         return
     with display(kept.settings.problem, kept.underway) as show:
         yield lambda: show(*kept.standing(), kept.spent())
@@ -50,6 +53,17 @@ def show_progress(kept: RunWork, progress: bool) -> Iterator[Callable[[], None]]
 
 def _show_nothing() -> None:
     """Where progress is not wanted."""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Python from printing warnings of a log that was not set up."""
+    logger, handler = logging.getLogger("shortlist"), logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 class Runnable:

@@ -11,13 +11,14 @@ import os
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from shortlist.cells import named_item
 from shortlist.engine.calls import (
     CONCURRENT,
     Attempts,
@@ -125,6 +126,7 @@ class Job:
     batch: int | None = 1  # the most pulls in a call; None for any number
     here: bool = False  # whether calls are made in this thread, as is possible where none can lapse
     lasting: bool = True  # whether rewards told after an error are of use
+    items: Mapping[Any, Any] | None = None  # what the function is given, by id
 
     @classmethod
     def of(
@@ -387,12 +389,17 @@ class Worker:
         seed = None if block.seeds is None else block.seeds[first]
         item = None
         if block.items is not None:
-            item = [block.items[each] for each in places] if self._many else block.items[first]
+            several = [self._item(block.items[each]) for each in places]
+            item = several if self._many else several[0]
         eager = self._eager and self._begun == 1
         failed = self._attempts[block.ids[first]] if self._attempts else 0
         pause = back_off(failed) if failed else 0.0
         label, draw = block.labels[first], block.draws[first]
         return Call(block.ids[first], label, draw, len(places), seed, item, eager, pause)
+
+    def _item(self, label: Any) -> Any:
+        """The item that the function is given."""
+        return label if self.job.items is None else self.job.items[label]
 
     def _check_alive(self, now: float) -> None:
         """Log that the promise to ask again was not kept: others may have the same tickets now."""
@@ -606,7 +613,9 @@ class Worker:
         """Report that a pull failed."""
         due = self._held.pop(call.ticket)
         label: Any = call.label
-        ticket = Ticket(call.ticket, label, call.draw, call.seed or 0, due, item=call.item)
+        ticket = Ticket(
+            call.ticket, label, call.draw, call.seed or 0, due, item=named_item(call.item)
+        )
         self.experiment.fail(ticket, reason, attempts)
         self._attempts[call.ticket] += attempts
         self._dry = False
@@ -633,5 +642,6 @@ def _shares(cost: float | None, times: int) -> list[float | None]:
 
 
 def _log(call: Call, reason: str) -> None:
-    pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
+    item = "" if call.item is None else f", item {call.item_name},"
+    pull = f"Pull {call.draw} of {call.label!r}{item} (ticket {call.ticket})"
     logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))

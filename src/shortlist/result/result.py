@@ -654,8 +654,8 @@ def carrying(partial: Callable[[], Result]) -> Iterator[None]:
 
 
 def _carry(error: BaseException, result: Result) -> None:
+    vars(error)["partial"] = result  # some errors refuse to have an attribute set
     if result.pulls:
-        vars(error)["partial"] = result  # some errors refuse attributes
         error.add_note(
             f"`partial` of this error is the result after {plural(result.pulls, 'pull')}"
         )
