@@ -14,8 +14,7 @@ import numpy as np
 
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
-from shortlist.certificates.families import log_swaps_of
-from shortlist.certificates.frame import fixed_design
+from shortlist.certificates.frame import fixed_design, log_swaps_of
 from shortlist.constraints import Quotas
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary

@@ -20,7 +20,7 @@ import click
 import numpy as np
 
 from shortlist import instances
-from shortlist.algorithms import race as of_races
+from shortlist.algorithms import lucb as of_races
 from shortlist.arrays import FloatArray
 from shortlist.certificates.split import expected_charges, offsets, planning, search
 from shortlist.exploration import tuning as of_exploration

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shortlist import telemetry as traces
+from shortlist.service import logs as traces
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,7 @@ from shortlist.arms import OwnLabel, labels_of, plain_label, shown_label
 from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
 from shortlist.cells import known_scores
 from shortlist.certificates.certify import check_possible, on_unit_scale
-from shortlist.certificates.items.matrix import MatrixBounds, matrix_bounds
-from shortlist.certificates.past.bound import Evidence, Totals, settled
+from shortlist.certificates.past.bound import Evidence, MatrixBounds, Totals, matrix_bounds, settled
 from shortlist.certificates.past.tiers import PastBounds, bound_past
 from shortlist.constraints import Constraint, Quotas
 from shortlist.errors import InvalidInput

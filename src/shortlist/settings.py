@@ -507,15 +507,15 @@ class CellsGiven:
 
 def cells_given(values: Mapping[str, Any]) -> CellsGiven | None:
     """The test set that these settings name, if they name one."""
-    items, scores, order = values["items"], values["scores"], values["order"]
+    items = values["items"]
+    if items is None:
+        for name in ("scores", "order", "repeats", "clusters", "population"):
+            if values[name] is not None and values[name] != FIELDS[name].default:
+                raise InvalidInput(f"`{name}` is given without `items`, but only goes with them")
+        return None
     clusters = checked_clusters(values["clusters"])
     drawn = Drawn(values["repeats"], clusters, values["population"])
-    if items is not None:
-        return CellsGiven(items, values["seed"], scores, order, drawn)
-    for name in ("scores", "order", "repeats", "clusters", "population"):
-        if values[name] is not None and values[name] != FIELDS[name].default:
-            raise InvalidInput(f"`{name}` is given without `items`, but only goes with them")
-    return None
+    return CellsGiven(items, values["seed"], values["scores"], values["order"], drawn)
 
 
 def _check_drawn(cells: Cells | None, search: Algorithm) -> None:

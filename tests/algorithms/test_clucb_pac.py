@@ -13,8 +13,7 @@ from scipy.stats import binom
 
 from shortlist import instances
 from shortlist.algorithms import find
-from shortlist.algorithms.clucb_pac import CLUCB_RULE, fewest_first
-from shortlist.algorithms.race import Intervals
+from shortlist.algorithms.lucb import CLUCB_RULE, Intervals, fewest_first
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.search import Pulls

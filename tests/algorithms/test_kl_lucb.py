@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.lucb import RATES
-from shortlist.algorithms.race import hoeffding_ends
+from shortlist.algorithms.lucb import RATES, hoeffding_ends
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Problem

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.lucb import LUCB_RULE, highest_first
-from shortlist.algorithms.race import Intervals
+from shortlist.algorithms.lucb import LUCB_RULE, Intervals, highest_first
 from shortlist.arrays import FloatArray
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import elementwise

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.median_elimination import round_length
+from shortlist.algorithms.elimination import round_length
 from shortlist.algorithms.steps import best
 from shortlist.arrays import FloatArray
 from shortlist.problem import FixedConfidence, Problem

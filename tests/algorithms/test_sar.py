@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.algorithms import find
-from shortlist.algorithms.sar import clearest, phase_counts
+from shortlist.algorithms.elimination import clearest, phase_counts
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem

@@ -15,8 +15,14 @@ from small_families import (
     square_matching,
 )
 
-from shortlist.certificates.families import ExchangeGraph, log_swaps, log_swaps_of
-from shortlist.certificates.frame import failure, fixed_design, log_swap_failure
+from shortlist.certificates.families import ExchangeGraph
+from shortlist.certificates.frame import (
+    failure,
+    fixed_design,
+    log_swap_failure,
+    log_swaps,
+    log_swaps_of,
+)
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.constraints import (
     Constraint,

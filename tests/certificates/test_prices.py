@@ -15,8 +15,8 @@ from scipy.stats import binom, binomtest
 from shortlist.algorithms import certified as algorithms
 from shortlist.algorithms.certified import certified
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.families import largest_gain, log_swaps_of, reference_prices, surplus
-from shortlist.certificates.frame import fixed_design
+from shortlist.certificates.families import largest_gain, reference_prices, surplus
+from shortlist.certificates.frame import fixed_design, log_swaps_of
 from shortlist.certificates.split.bound import Certificate, Holdout, bound_by_swaps, declare
 from shortlist.constraints import Constraint, Laminar, Matching, Matroid, Quotas
 from shortlist.exploration import prices

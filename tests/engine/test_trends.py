@@ -8,7 +8,7 @@ from attack_scale import number_of_runs
 
 from shortlist.arrays import FloatArray
 from shortlist.engine import Experiment
-from shortlist.engine.trends import UNLIKELY, line_of, trend_notes
+from shortlist.engine.block_replay import UNLIKELY, line_of, trend_notes
 
 PAGES = ["a", "b", "c"]
 STEADY = np.array([0.048, 0.04, 0.04])

@@ -15,7 +15,6 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     (
         "arrays",
         "formatting",
-        "telemetry",
     ),
     (
         "errors",

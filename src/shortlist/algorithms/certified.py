@@ -11,8 +11,8 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates.charged.search import charged_search
 from shortlist.certificates.differences.search import differences_search
 from shortlist.certificates.drift.search import drift_search
-from shortlist.certificates.families import check_matroid, log_swaps_of
-from shortlist.certificates.frame import Retired, answered, informed
+from shortlist.certificates.families import check_matroid
+from shortlist.certificates.frame import Retired, answered, informed, log_swaps_of
 from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
 from shortlist.certificates.linear.search import check_linear, linear_search

@@ -5,7 +5,7 @@ import numpy as np
 from shortlist.algorithms.algorithm import Count
 from shortlist.arrays import IntArray
 from shortlist.budget import Budget
-from shortlist.certificates.differences.fixed_budget import shared_budget_search
+from shortlist.certificates.differences.search import shared_budget_search
 from shortlist.certificates.split.bound import Holdout
 from shortlist.certificates.split.search import final_look
 from shortlist.errors import InvalidInput, UnsupportedGoal
@@ -36,7 +36,7 @@ def expected_loss(
     loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
     outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
     posterior with tempered likelihood. On items, no cell is scored twice (exploration/items.py).
-    On shared seeds arms are compared by their differences (differences/fixed_budget.py).
+    On shared seeds arms are compared by their differences (certificates/differences/search.py).
     Fixed budget; no guarantee, unless a share `holdout` of the budget is set aside: its fresh pulls
     then give a bound on the regret that holds with probability at least 1 - `delta`.
 

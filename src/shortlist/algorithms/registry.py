@@ -15,14 +15,11 @@ from shortlist.algorithms.algorithm import (
     imported,
 )
 from shortlist.algorithms.certified import certified
-from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
+from shortlist.algorithms.elimination import median_elimination, opt_mai, sar
 from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
 from shortlist.algorithms.improved_top_k import improved_top_k
-from shortlist.algorithms.lucb import kl_lucb, lucb
-from shortlist.algorithms.median_elimination import median_elimination
-from shortlist.algorithms.opt_mai import opt_mai
+from shortlist.algorithms.lucb import clucb_pac, clucb_pac_anytime, kl_lucb, lucb
 from shortlist.algorithms.ranking_and_selection import kn, ocba_m, rinott
-from shortlist.algorithms.sar import sar
 from shortlist.algorithms.track_and_stop import track_and_stop
 from shortlist.algorithms.uniform import uniform
 from shortlist.errors import InvalidInput, UnknownName

@@ -7,8 +7,7 @@ from scipy.special import gammaln, logsumexp
 
 from shortlist.algorithms.steps import best, even_shares
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.families import log_swaps_of
-from shortlist.certificates.frame import fixed_design
+from shortlist.certificates.frame import fixed_design, log_swaps_of
 from shortlist.constraints import best_by
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Search

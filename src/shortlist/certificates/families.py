@@ -1,9 +1,7 @@
-"""Families of sets in a bound: how many swaps there are, and what the best set gains at prices.
+"""Families of sets in a bound: which swap gains most, and what the best set gains at prices.
 
-A swap out of a feasible set S removes m of its arms and brings in m others, so that the result is
-feasible. The best set S* is not known, but it is one fixed set. So a union bound over swaps out of
-S* pays for as many as any feasible set has, at most: `log_swaps_of`. Sets whose families are the
-bases of a matroid have more structure: docs/constraints.md, Theorem 2.
+Sets whose families are the bases of a matroid have an `ExchangeGraph`: single swaps decide which is
+best (docs/constraints.md, Theorem 2).
 
 The *surplus* of prices is by how much an allowed set exceeds the chosen one T at these prices:
 
@@ -18,11 +16,8 @@ upper bound:
 - For any other family it rests on `best` of that family, with a margin for its rounding errors."""
 
 import math
-from functools import cache
-from itertools import combinations_with_replacement, product
 
 import numpy as np
-from scipy.special import gammaln
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 from shortlist.constraints import (
@@ -40,101 +35,8 @@ from shortlist.exploration.prices import PRICE_UNIT, Prices
 from shortlist.problem import Problem
 from shortlist.validation import shown
 
-MOST_COUNTED = 1000  # numbers of chosen arms per group that are tried; more are not counted
-MANY_ARMS = 200  # from which on they are not either
-
-LogSwaps = tuple[float, ...] | None  # of swaps of 1, 2, ... arms; None: all sets are feasible
-GroupRule = tuple[int, int, int]  # size of a group, least and most of it that may be chosen
 LARGEST_EXACT = 2.0**12  # multiples of the unit up to this are added and subtracted exactly
 MOST_UNITS = 2.0**61  # total of prices in units, so that it is counted exactly
-
-
-def log_swaps(n_arms: int, k: int) -> FloatArray:
-    """Logarithm of the number of swaps of m arms, m = 1 ... min(k, n - k), if all are feasible."""
-    sizes = np.arange(1, min(k, n_arms - k) + 1)  # (M,)
-    return _log_choose(k, sizes) + _log_choose(n_arms - k, sizes)
-
-
-def _log_choose(n: int, m: IntArray) -> FloatArray:
-    """Logarithm of the number of subsets, no less: digits are lost where factorials cancel."""
-    whole = gammaln(n + 1)
-    return whole - gammaln(m + 1) - gammaln(n - m + 1) + ROUNDED * whole
-
-
-def log_swaps_of(problem: Problem) -> LogSwaps:
-    """Logarithm of the number of swaps of m arms, m = 1, 2, ..., out of any feasible set, at most.
-
-    None without a constraint."""
-    return family_swaps(problem.constraint, problem.n_arms, problem.k)
-
-
-def family_swaps(family: Constraint | None, n_arms: int, k: int) -> LogSwaps:
-    """The same of a family of sets of k arms.
-
-    Quotas are counted; of another family all swaps of m arms count."""
-    if family is None:
-        return None
-    if isinstance(family, Quotas):
-        sizes = [len(arms) for arms in family.groups.values()]
-        rules = zip(sizes, family.least.tolist(), family.most.tolist(), strict=True)
-        return _quota_swaps(tuple(sorted(rules)), k)
-    return tuple(log_swaps(n_arms, k).tolist())
-
-
-@cache
-def _quota_swaps(rules: tuple[GroupRule, ...], k: int) -> tuple[float, ...]:
-    """The largest number over all feasible numbers of chosen arms per group."""
-    n_arms = sum(size for size, _, _ in rules)
-    most = log_swaps(n_arms, k)  # (M,)
-    profiles = _profiles(rules, k) if n_arms < MANY_ARMS else None
-    if profiles is None:
-        return tuple(most.tolist())
-    counts = np.max([_swaps_from(profile, rules, most.size) for profile in profiles], axis=0)
-    logs = np.log(counts[counts > 0])
-    return tuple(np.minimum(most[: logs.size], logs + ROUNDED * (1 + logs)).tolist())
-
-
-def _profiles(rules: tuple[GroupRule, ...], k: int) -> list[tuple[int, ...]] | None:
-    """Feasible numbers of chosen arms per group; None if there are too many.
-
-    Groups with equal rules are alike, so only the sorted numbers of these are listed."""
-    kinds = sorted(set(rules))
-    alike = [rules.count(kind) for kind in kinds]
-    ways = [
-        math.comb(high - low + times, times)
-        for (_, low, high), times in zip(kinds, alike, strict=True)
-    ]
-    if math.prod(ways) > MOST_COUNTED:
-        return None
-    parts = [
-        list(combinations_with_replacement(range(low, high + 1), times))
-        for (_, low, high), times in zip(kinds, alike, strict=True)
-    ]
-    every = (tuple(count for part in chosen for count in part) for chosen in product(*parts))
-    return [profile for profile in every if sum(profile) == k]
-
-
-def _swaps_from(profile: tuple[int, ...], rules: tuple[GroupRule, ...], most: int) -> FloatArray:
-    """Number of swaps of m = 1 ... `most` arms out of a set with these numbers per group."""
-    ways = np.zeros((most + 1, most + 1))  # [arms removed, arms brought in]
-    ways[0, 0] = 1.0
-    for count, rule in zip(profile, rules, strict=True):
-        before, ways = ways, np.zeros_like(ways)
-        for removed, added, number in _swaps_within(count, rule, most):
-            end = most + 1
-            ways[removed:, added:] += number * before[: end - removed, : end - added]
-    return np.diagonal(ways)[1:]
-
-
-def _swaps_within(count: int, rule: GroupRule, most: int) -> list[tuple[int, int, int]]:
-    """Arms removed from a group and brought in, and in how many ways."""
-    size, least, highest = rule
-    return [
-        (removed, added, math.comb(count, removed) * math.comb(size - count, added))
-        for removed in range(min(count, most) + 1)
-        for added in range(min(size - count, most) + 1)
-        if least <= count - removed + added <= highest
-    ]
 
 
 def check_matroid(family: object) -> MatroidConstraint:

@@ -11,7 +11,9 @@ more than K*epsilon differs from a best set S by a swap: A = S - T, B = T - S, b
 sum of means over A - sum over B > K*epsilon. T is taken only if every arm of B ranks before every
 arm of A. `swap_failure` bounds the probability of that for one swap of m arms, whatever the means
 are; `failure` adds up over all swaps; `fixed_design` is the least N for which that is at most
-delta. docs/pairs.md has the proofs.
+delta. docs/pairs.md has the proofs. The best set is not known, but it is one
+fixed set: so a union bound over swaps out of it pays for as many as any feasible set has, at most,
+`log_swaps_of`.
 
 Where not every set of K arms is feasible, the best feasible set by the means is taken, and `swaps`
 are the logarithms of the numbers of feasible swaps of m arms. Then x(B) >= x(A) is all that is
@@ -21,12 +23,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from scipy.special import betainc, gammaln, logsumexp, xlog1py, xlogy
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.families import LogSwaps, log_swaps, log_swaps_of
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.constraints import Constraint, Quotas
 from shortlist.problem import Problem
 from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
 from shortlist.search import Answer, Pulls, Rewards, Search, Tiers, advance
@@ -35,6 +38,10 @@ UNREACHABLE = 2**61  # pulls of an arm that no run can make: they are refused be
 FAR_BEYOND = 4  # times the fixed design that an arm is pulled where others are at their limits
 FIRST_LOOK = 0.75  # share of delta of the first look; later ones get this share of the rest
 MOST_LOOKS = 100  # so that the share of the last one is still a number
+MOST_COUNTED = 1000  # numbers of chosen arms per group that are tried; more are not counted
+MANY_ARMS = 200  # from which on they are not either
+LogSwaps = tuple[float, ...] | None  # of swaps of 1, 2, ... arms; None: all sets are feasible
+GroupRule = tuple[int, int, int]  # size of a group, least and most of it that may be chosen
 
 
 def share_of(delta: float, look: int) -> float:
@@ -192,6 +199,94 @@ def _complement(answer: Answer, n_arms: int) -> Answer:
     bound = answer.regret_bound
     bound = None if bound is None else bound * answer.top.size / rest.size
     return Answer(rest, bound, answer.confidence, answer.evidence)
+
+
+def log_swaps(n_arms: int, k: int) -> FloatArray:
+    """Logarithm of the number of swaps of m arms, m = 1 ... min(k, n - k), if all are feasible."""
+    sizes = np.arange(1, min(k, n_arms - k) + 1)  # (M,)
+    return _log_choose(k, sizes) + _log_choose(n_arms - k, sizes)
+
+
+def _log_choose(n: int, m: IntArray) -> FloatArray:
+    """Logarithm of the number of subsets, no less: digits are lost where factorials cancel."""
+    whole = gammaln(n + 1)
+    return whole - gammaln(m + 1) - gammaln(n - m + 1) + ROUNDED * whole
+
+
+def log_swaps_of(problem: Problem) -> LogSwaps:
+    """Logarithm of the number of swaps of m arms, m = 1, 2, ..., out of any feasible set, at most.
+
+    None without a constraint."""
+    return family_swaps(problem.constraint, problem.n_arms, problem.k)
+
+
+def family_swaps(family: Constraint | None, n_arms: int, k: int) -> LogSwaps:
+    """The same of a family of sets of k arms.
+
+    Quotas are counted; of another family all swaps of m arms count."""
+    if family is None:
+        return None
+    if isinstance(family, Quotas):
+        sizes = [len(arms) for arms in family.groups.values()]
+        rules = zip(sizes, family.least.tolist(), family.most.tolist(), strict=True)
+        return _quota_swaps(tuple(sorted(rules)), k)
+    return tuple(log_swaps(n_arms, k).tolist())
+
+
+@cache
+def _quota_swaps(rules: tuple[GroupRule, ...], k: int) -> tuple[float, ...]:
+    """The largest number over all feasible numbers of chosen arms per group."""
+    n_arms = sum(size for size, _, _ in rules)
+    most = log_swaps(n_arms, k)  # (M,)
+    profiles = _profiles(rules, k) if n_arms < MANY_ARMS else None
+    if profiles is None:
+        return tuple(most.tolist())
+    counts = np.max([_swaps_from(profile, rules, most.size) for profile in profiles], axis=0)
+    logs = np.log(counts[counts > 0])
+    return tuple(np.minimum(most[: logs.size], logs + ROUNDED * (1 + logs)).tolist())
+
+
+def _profiles(rules: tuple[GroupRule, ...], k: int) -> list[tuple[int, ...]] | None:
+    """Feasible numbers of chosen arms per group; None if there are too many.
+
+    Groups with equal rules are alike, so only the sorted numbers of these are listed."""
+    kinds = sorted(set(rules))
+    alike = [rules.count(kind) for kind in kinds]
+    ways = [
+        math.comb(high - low + times, times)
+        for (_, low, high), times in zip(kinds, alike, strict=True)
+    ]
+    if math.prod(ways) > MOST_COUNTED:
+        return None
+    parts = [
+        list(combinations_with_replacement(range(low, high + 1), times))
+        for (_, low, high), times in zip(kinds, alike, strict=True)
+    ]
+    every = (tuple(count for part in chosen for count in part) for chosen in product(*parts))
+    return [profile for profile in every if sum(profile) == k]
+
+
+def _swaps_from(profile: tuple[int, ...], rules: tuple[GroupRule, ...], most: int) -> FloatArray:
+    """Number of swaps of m = 1 ... `most` arms out of a set with these numbers per group."""
+    ways = np.zeros((most + 1, most + 1))  # [arms removed, arms brought in]
+    ways[0, 0] = 1.0
+    for count, rule in zip(profile, rules, strict=True):
+        before, ways = ways, np.zeros_like(ways)
+        for removed, added, number in _swaps_within(count, rule, most):
+            end = most + 1
+            ways[removed:, added:] += number * before[: end - removed, : end - added]
+    return np.diagonal(ways)[1:]
+
+
+def _swaps_within(count: int, rule: GroupRule, most: int) -> list[tuple[int, int, int]]:
+    """Arms removed from a group and brought in, and in how many ways."""
+    size, least, highest = rule
+    return [
+        (removed, added, math.comb(count, removed) * math.comb(size - count, added))
+        for removed in range(min(count, most) + 1)
+        for added in range(min(size - count, most) + 1)
+        if least <= count - removed + added <= highest
+    ]
 
 
 ROUNDING = 1e-7  # relative, of the incomplete beta function and of differences of it

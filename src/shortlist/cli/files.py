@@ -165,7 +165,7 @@ def with_features(
     settings: Mapping[str, Any], arms: str | None, labels: Sequence[object] | None = None
 ) -> dict[str, Any]:
     """The same settings, with features read from their file, or from columns of the file `arms`."""
-    from shortlist.reading.features import read_feature_columns, read_features
+    from shortlist.reading.files import read_feature_columns, read_features
 
     given = settings["features"]
     if given is None:

@@ -14,7 +14,7 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
-from shortlist.engine.block_replay import replica_of
+from shortlist.engine.block_replay import BlockReplica
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
 from shortlist.engine.live import Live
@@ -44,6 +44,7 @@ from shortlist.engine.log_entries import (
     told_results,
     unused_costs,
 )
+from shortlist.engine.replay import Replica
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
 from shortlist.engine.runnable import Runnable
 from shortlist.engine.state import NONE
@@ -891,3 +892,10 @@ def unsaved(settings: Settings) -> Experiment:
     store = MemoryStore()
     store.create("experiment", "")
     return Experiment(store, "experiment", settings, None, True)
+
+
+def replica_of(name: str, settings: Settings, origin: str | None = None) -> Replica:
+    """What a program knows of an experiment, before it has read its log."""
+    live = settings.problem.traffic is not None
+    kind = BlockReplica if live else Replica
+    return kind(name, settings, origin)

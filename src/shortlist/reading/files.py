@@ -1,10 +1,19 @@
 """Text files, CSV files with a header or one value per line, and Parquet files.
 
-Every error message names the file and the line. The column of labels is called `arm`."""
+Every error message names the file and the line. The column of labels is called `arm`.
+Features of the arms come from a file of their own, or from columns of another one."""
 
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shortlist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shortlist.arrays import FloatArray
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,8 +22,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import click
-
-from shortlist.errors import InvalidInput
 
 LONGEST_LINE = 64 * 2**20  # characters: the settings of an experiment with a million arms
 
@@ -212,3 +219,75 @@ def check_called_arm(path: str, first: int, cells: Sequence[str]) -> None:
             f" column of labels must be called `{COLUMN}` (if an arm is called so, write a first"
             f" line `{COLUMN}` above it)"
         )
+
+
+def read_features(path: str, labels: Sequence[object] | None = None) -> "FloatArray":
+    """A matrix from a file with a column per feature and a line per arm.
+
+    With a column `arm` and `labels`, lines are matched by it; else they are in the order of the
+    arms."""
+    table = read_columns(path)
+    _check_header(table)
+    names = [name for name in table.names if name != COLUMN]
+    lines = list(table.lines())
+    if COLUMN in table.names and labels is not None:
+        lines = _placed(path, lines, labels)
+    return _matrix(lines, names, path)
+
+
+def read_feature_columns(path: str, names: Sequence[str]) -> "FloatArray":
+    """A matrix of these columns of a file, whose lines are arms."""
+    table = read_columns(path)
+    for name in names:
+        if name.lower() not in table.names:
+            raise InvalidInput(
+                f"`features` is {','.join(names)!r}, but there is no such file, and no column"
+                f" {name!r} in {path}"
+            )
+    return _matrix(list(table.lines()), [name.lower() for name in names], path)
+
+
+def _check_header(table: Columns) -> None:
+    """Refuse a first line of numbers: an arm would be taken for the names of columns."""
+    if any(math.isfinite(_number(cell)) for cell in table.header):
+        raise InvalidInput(
+            f"{table.path}, line {table.first} begins with {table.header[0]!r}, but must be names"
+            " of columns"
+        )
+
+
+def _placed(path: str, lines: Sequence[FileLine], labels: Sequence[object]) -> list[FileLine]:
+    """The lines in the order of the labels."""
+    asked = [str(label) for label in labels]
+    known = {line[COLUMN].strip(): line for line in lines}
+    if len(known) < len(lines):
+        raise InvalidInput(f"two lines of {path} are of the same arm, but every arm needs one")
+    for name in known:
+        if name not in asked:
+            raise InvalidInput(f"{path} has features of arm {name!r}, but there is none")
+    for name in asked:
+        if name not in known:
+            raise InvalidInput(f"{path} has no features of arm {name!r}, but must have some")
+    return [known[name] for name in asked]
+
+
+def _matrix(lines: Sequence[FileLine], names: Sequence[str], path: str) -> "FloatArray":
+    import numpy as np
+
+    if not lines or not names:
+        raise InvalidInput(f"{path} has no features, but must have a column for each")
+    return np.array([[_cell(line, name) for name in names] for line in lines])
+
+
+def _cell(line: FileLine, name: str) -> float:
+    value = _number(line[name])
+    if not math.isfinite(value):
+        raise InvalidInput(f"{line.where} says {line[name]!r}, but {name} must be a finite number")
+    return value
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan

@@ -12,8 +12,8 @@ from small_families import bases_of, mask_of, random_matroids
 
 from shortlist.algorithms import find
 from shortlist.arrays import BoolArray, FloatArray
-from shortlist.certificates.families import ExchangeGraph, log_swaps_of
-from shortlist.certificates.frame import Retired, fixed_design, informed
+from shortlist.certificates.families import ExchangeGraph
+from shortlist.certificates.frame import Retired, fixed_design, informed, log_swaps_of
 from shortlist.certificates.pairs import fallback
 from shortlist.certificates.pairs.bound import feasible_set_gap
 from shortlist.certificates.pairs.planning import BatchSizes

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 from shortlist.arrays import ROUNDED
-from shortlist.certificates.families import log_swaps
+from shortlist.certificates.frame import log_swaps
 from shortlist.certificates.pairs.planning import BatchSizes, pilot_stage
 from shortlist.certificates.pairs.search import PairsRace
 from shortlist.problem import FixedConfidence, Problem

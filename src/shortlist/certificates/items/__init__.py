@@ -2,8 +2,7 @@
 
 `bound` holds what the proof rests on: the wealth of bets on pairs of arms and on single arms, the
 bounds on differences that follow, and the assignment bound for a set. `race` decides what to bet
-on, `search` which cells to score next; both cost cells only. `matrix` bounds a whole test set with
-missing cells.
+on, `search` which cells to score next; both cost cells only.
 
 Ratio of cells at half and at twice the value of a constant of `race`, by
 

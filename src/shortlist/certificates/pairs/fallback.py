@@ -50,7 +50,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from shortlist.arrays import ROUNDED, FloatArray, IntArray
-from shortlist.certificates.families import log_swaps_of
 from shortlist.certificates.frame import (
     ROUNDING,
     SLACK,
@@ -58,6 +57,7 @@ from shortlist.certificates.frame import (
     edge_failure,
     fixed_design,
     limited_pulls,
+    log_swaps_of,
     share_for,
     swap_failure,
 )

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import betaln, xlogy
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.families import ExchangeGraph, log_swaps, log_swaps_of
-from shortlist.certificates.frame import Retired
+from shortlist.certificates.families import ExchangeGraph
+from shortlist.certificates.frame import Retired, log_swaps, log_swaps_of
 from shortlist.certificates.pairs.bound import (
     GapMixture,
     StageRewards,

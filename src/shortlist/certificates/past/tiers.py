@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.families import family_swaps, largest_swaps
-from shortlist.certificates.frame import tiers_of
+from shortlist.certificates.families import largest_swaps
+from shortlist.certificates.frame import family_swaps, tiers_of
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.past.bound import (
     Evidence,

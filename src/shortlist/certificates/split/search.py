@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.families import log_swaps_of
 from shortlist.certificates.frame import (
     MOST_LOOKS,
     SLACK,
@@ -27,6 +26,7 @@ from shortlist.certificates.frame import (
     continued,
     fixed_design,
     limited_pulls,
+    log_swaps_of,
     share_after,
     share_for,
     share_of,
