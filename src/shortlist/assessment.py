@@ -288,8 +288,9 @@ def assess(
             bound smaller where rewards vary little.
         scores: Instead of counts, scores on a test set: a matrix with a row per arm and a column
             per item, NaN where there is none; a data frame, or a CSV or Parquet file of such a
-            matrix or with columns arm, item, score. The means are those over all its items. The
-            items on which an arm has a score must be a random sample of them, of a size that does
+            matrix or with columns arm, item, score; or results of a harness: a file, a list of
+            files or a folder, docs/test-sets.md. The means are those over all its items. The items
+            on which an arm has a score must be a random sample of them, of a size that does
             not depend on scores. So cells of a search do not qualify, which scores good arms on
             more items: it has a bound of its own.
         k: Number of arms to keep, from 1 to one less than there are.
@@ -405,7 +406,7 @@ def assess_scores(
     minimize = flag("minimize", minimize)
     delta = number("delta", delta, above=LEAST_DELTA, below=1)
     rng = np.random.default_rng(seeded(seed))
-    named = named_scores(scores)
+    named = named_scores(scores, repeats=None)
     matrix = table("scores", scores if named is None else named.scores, ROWS)
     _check_number("`scores`", len(matrix))
     labels = labels_of(len(matrix) if named is None or named.arms is None else named.arms)

@@ -26,33 +26,6 @@ def check(score: Scorer, items: Sequence[Any]) -> None:
     assert result.top == (0,)
 
 
-def test_inspect_ai_scores_samples_by_their_ids(tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai")
-    from inspect_ai import Task
-    from inspect_ai.dataset import MemoryDataset, Sample
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model
-    from inspect_ai.scorer import match
-    from inspect_ai.solver import generate
-
-    from shortlist.harnesses.with_inspect_ai import sample_ids, scorer_of
-
-    def saying(text: str) -> Any:
-        def output(*_: Any, **__: Any) -> Any:
-            made = ModelOutput.from_content("mockllm/model", text)
-            made.usage = ModelUsage()  # or it would look for a tokenizer on the network
-            return made
-
-        return get_model("mockllm/model", custom_outputs=output, memoize=False)
-
-    samples = [Sample(id=f"q{n}", input=f"{n}?", target=each) for n, each in enumerate(TARGETS)]
-    task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match())
-    models = [saying("yes"), saying("no")]
-    score = scorer_of(task, log_dir=str(tmp_path))
-
-    assert sample_ids(task)[:2] == ["q0", "q1"]
-    check(lambda arm, ids: score(models[arm], ids), sample_ids(task))
-
-
 def test_lm_eval_scores_documents_by_their_numbers(tmp_path: Path) -> None:
     pytest.importorskip("lm_eval")
     from lm_eval.api.model import LM

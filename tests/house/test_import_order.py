@@ -26,7 +26,6 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
         "arms",
         "features",
         "constraints",
-        "harnesses",
         "instances",
         "reading",
         "regret",
@@ -65,6 +64,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     ),
     (
         "client",
+        "harnesses",
         "service",
     ),
     ("cli",),

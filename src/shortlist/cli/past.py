@@ -163,9 +163,10 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
 )
 @click.option(
     "--scores",
-    type=click.Path(exists=True, dir_okay=False, readable=True),
+    multiple=True,
     metavar="FILE",
-    help="Scores on a test set instead of counts: a CSV or Parquet file.",
+    help="Scores on a test set instead of counts: a CSV or Parquet file, or results of a harness."
+    " Can be repeated.",
 )
 @click.option("-k", type=int, required=True, help="Number of arms to keep, less than there are.")
 @click.option(
@@ -193,7 +194,7 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
 def assess(
     *,
     counts: str | None,
-    scores: str | None,
+    scores: tuple[str, ...],
     k: int,
     fixed: bool | None,
     delta: float,
@@ -225,11 +226,14 @@ def assess(
     With --scores, a file of scores on a test set is assessed: a row per arm and a column per item,
     or columns arm, item, score. It is about means over all items of the file; the items on which an
     arm has a score must be a random sample of them, of a size that does not depend on scores.
+    Results of inspect_ai, lm-eval, Every Eval Ever, promptfoo and deepeval are read, too: files of
+    one or more models, or a folder of them. FILE#METRIC chooses one of several metrics.
 
     \b
     Examples:
       shortlist assess counts.csv -k 1 --fixed
       shortlist assess --scores results.csv -k 5
+      shortlist assess --scores logs -k 5
       shortlist assess counts.csv -k 1 --no-fixed --delta 0.01 --format json
 
     \b
@@ -241,7 +245,7 @@ def assess(
     """
     from shortlist.forecasting.picture import check_file
 
-    if fixed is None and scores is None:
+    if fixed is None and not scores:
         raise InvalidInput(
             "--fixed or --no-fixed is missing, but one must be given: --fixed if the pulls of every"
             " arm were fixed before any reward was seen, --no-fixed if they were not or you are not"
@@ -252,7 +256,7 @@ def assess(
     found = shortlist.assess(
         counts,
         k,
-        scores=scores,
+        scores=(list(scores) if len(scores) > 1 else scores[0]) if scores else None,
         fixed=fixed,
         delta=delta,
         rewards=rewards,

@@ -2,3 +2,27 @@
 
 One module per harness, so that none needs the others installed: `with_inspect_ai`,
 `with_lm_eval`, `with_dspy`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Scorer = Callable[[Any, Sequence[Any]], list[float]]
+
+
+def in_turns(score_once: Scorer) -> Scorer:
+    """Score items that are asked for several times, as with `repeats`, in a call for each time.
+
+    Harnesses score every item of a call once."""
+
+    def score_many(arm: Any, items: Sequence[Any]) -> list[float]:
+        scores = [0.0] * len(items)
+        places = list(range(len(items)))
+        while places:
+            first = list({items[place]: place for place in reversed(places)}.values())[::-1]
+            told = score_once(arm, [items[place] for place in first])
+            for place, score in zip(first, told, strict=True):
+                scores[place] = score
+            places = [place for place in places if place not in set(first)]
+        return scores
+
+    return score_many

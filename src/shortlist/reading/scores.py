@@ -1,4 +1,4 @@
-"""Scores of arms on items, from a CSV or Parquet file or a data frame.
+"""Scores of arms on items, from a CSV or Parquet file, a data frame, or results of a harness.
 
 A file is a matrix with a row per arm and a column per item, or has a line per cell: arm, item,
 score. Where items are scored several times, there may be several lines of an arm and an item: its
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
 from shortlist.reading.files import is_parquet, read_columns, read_parquet
+from shortlist.reading.results import is_results, result_rows
 from shortlist.validation import encodable, shown
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 CELL_COLUMNS = ("arm", "item", "score")
 # of cells that were exported; only the last is read, where items are scored several times
 MORE_COLUMNS = ("cost", "seconds", "info", "repetition")
+MOST_REPEATS = 10**4
+PATHS = (str, os.PathLike)
 ARM_COLUMNS = ("arm", "__index_level_0__")  # the latter is the index of pandas
 
 
@@ -79,17 +82,46 @@ class ScoreRows:
         return tuple(name.lower() for name in self.header or ())
 
 
-def read_scores(path: str, repeats: int = 1) -> ScoreFile:
-    """Read a CSV or a Parquet file: columns `arm,item,score`, or a matrix.
+def read_scores(path: str, repeats: int | None = 1) -> ScoreFile:
+    """Read a CSV or a Parquet file: columns `arm,item,score`, or a matrix; or results of a harness.
 
     A matrix in a CSV names its items if its first line holds anything but numbers, and any
-    matrix names its arms if one of its columns is called `arm`."""
+    matrix names its arms if one of its columns is called `arm`. Without a number of repeats, it is
+    the one of the file."""
+    if is_results(path):
+        return _from_results([path], repeats)
     return scores_of(_parquet_grid(path) if is_parquet(path) else _csv_grid(path), repeats)
 
 
-def scores_of(grid: ScoreRows, repeats: int = 1) -> ScoreFile:
+def scores_of(grid: ScoreRows, repeats: int | None = 1) -> ScoreFile:
     """The scores in a grid: of cells if it has just these three columns, else a matrix."""
-    return _from_cells(grid, repeats) if has_cells(grid.names) else _from_matrix(grid)
+    if not has_cells(grid.names):
+        return _from_matrix(grid)
+    return _from_cells(grid, _repeats(grid) if repeats is None else repeats)
+
+
+def _from_results(paths: Sequence[str], repeats: int | None) -> ScoreFile:
+    """The scores in results of harnesses; epochs are repetitions."""
+    rows = result_rows(paths)
+    header = (*CELL_COLUMNS, "repetition")
+    second = next((row for row in rows if row[-1]), None)
+    if repeats == 1 and second is not None:
+        where, arm, item, _, turn = second
+        raise InvalidInput(
+            f"{where} has score {turn + 1} of {arm!r} on item {item!r}, but `repeats` is 1: an item"
+            " has one score"
+        )
+    name = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    return scores_of(ScoreRows(name, header, [(row[0], row[1:]) for row in rows]), repeats)
+
+
+def _repeats(grid: ScoreRows) -> int:
+    """How many scores an item has at most, by the column of repetitions."""
+    if "repetition" not in grid.names:
+        return 1
+    place = grid.names.index("repetition")
+    turns = [_number(row[place]) for _, row in grid.rows if len(row) > place]
+    return 1 + int(max((each for each in turns if each and 0 < each < MOST_REPEATS), default=0))
 
 
 def has_cells(names: Sequence[str]) -> bool:
@@ -215,13 +247,15 @@ def _score(cell: object, where: str) -> float:
     return score
 
 
-def named_scores(scores: object, repeats: int = 1) -> ScoreFile | None:
-    """The scores in a file, or in a data frame with a column `arm`; None for anything else.
+def named_scores(scores: object, repeats: int | None = 1) -> ScoreFile | None:
+    """The scores in files, or in a data frame with a column `arm`; None for anything else.
 
     A matrix has a column per item: with repeats, the first repetition of each."""
-    if isinstance(scores, str | os.PathLike):
-        path = os.fspath(scores)
-        if not isinstance(path, str) or not encodable(path) or not os.path.isfile(path):
+    if isinstance(scores, list | tuple) and any(isinstance(each, PATHS) for each in scores):
+        return _from_results([_path(each) for each in scores], repeats)
+    if isinstance(scores, PATHS):
+        path = _path(scores)
+        if not is_results(path) and not (encodable(path) and os.path.isfile(path)):
             raise InvalidInput(f"`scores` is {shown(scores)}, but there is no such file")
         return read_scores(path, repeats)
     names = [str(name) for name in getattr(scores, "columns", ())]
@@ -230,6 +264,14 @@ def named_scores(scores: object, repeats: int = 1) -> ScoreFile | None:
     frame: Any = scores
     columns = {name: [_known(cell) for cell in frame[name]] for name in names}
     return scores_of(grid_of("`scores`", columns), repeats)
+
+
+def _path(given: object) -> str:
+    """The name of a file, as text."""
+    path = os.fspath(given) if isinstance(given, PATHS) else None
+    if not isinstance(path, str):
+        raise InvalidInput(f"`scores` has {shown(given)}, but must have names of files")
+    return path
 
 
 def _known(cell: object) -> object:
