@@ -28,7 +28,7 @@ def document(path: Path, record: Any) -> Path:
     return path
 
 
-def matrix(scores: Any, repeats: int | None = None) -> tuple[Any, Any, list[list[float]]]:
+def matrix(scores: Any, repeats: int | None = None) -> tuple[Any, Any, Any]:
     found = named_scores(scores, repeats)
     assert found is not None
     return found.arms, found.items, found.scores.tolist()
@@ -132,7 +132,7 @@ def test_instances_of_every_eval_ever(tmp_path: Path) -> None:
     path = lines(tmp_path / "x_samples.jsonl", [record(*each) for each in cells])
     arms, items, scores = matrix(path)
     assert (arms, items) == (("p/one", "p/two"), ("id1", "id2"))
-    assert np.array_equal(scores, [[1, 0], [0, np.nan]], equal_nan=True)
+    assert np.array_equal(scores, [[1.0, 0.0], [0.0, np.nan]], equal_nan=True)
 
 
 def promptfoo(provider: str, prompt: int, test: int, score: float, **more: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ LARGEST = 2**31  # bytes of a JSON document that are read
 # values of inspect_ai: correct, partly, incorrect, no answer; and words
 LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-KNOWN = "a log of inspect_ai, samples of lm-eval or Every Eval Ever, or results of promptfoo or deepeval"
+KNOWN = "a log of inspect_ai, samples of lm-eval or Every Eval Ever, or of promptfoo or deepeval"
 ERROR = 2  # the `failureReason` of promptfoo for a call that failed
 
 Record = Mapping[str, Any]
@@ -82,8 +82,8 @@ def _files(path: str) -> list[tuple[str, str]]:
     best = [each for each in inside if each.suffix.lower() != ".json"] or inside
     if not best:
         raise InvalidInput(
-            f"`scores` is {shown(path)}, but there is no such file: the folder has none that ends in"
-            f" {', '.join(ENDINGS)}"
+            f"`scores` is {shown(path)}, but there is no such file: the folder has none that ends"
+            f" in {', '.join(ENDINGS)}"
         )
     return [(str(each), metric) for each in best]
 
