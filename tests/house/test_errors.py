@@ -4,6 +4,7 @@ the truth."""
 import inspect
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from shortlist.errors import (
     UnknownName,
     UnsupportedGoal,
 )
+from shortlist.service.protocol import STATUSES
 
 CLASSES = {
     name: each
@@ -52,3 +54,13 @@ def test_the_drawing_at_the_top_names_every_error() -> None:
         r"^[│ ]*(?:[├└]── )?(\w+)(?: \(\w+\))?(?: {2,}|$)", errors.__doc__ or "", re.MULTILINE
     )
     assert set(drawn) == set(CLASSES)
+
+
+def test_the_page_of_errors_has_a_row_for_each_with_the_status_of_a_service() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| `\w+` \| ([\d, ]*)\|", page, re.MULTILINE))
+    assert set(rows) == set(CLASSES) - {"ShortlistError"}
+    for name, shown in rows.items():
+        error = CLASSES[name]("")
+        status = [code for kind, code in STATUSES if isinstance(error, kind)][:1]
+        assert [int(code) for code in shown.split(",") if code.strip()][-1:] == status, name
