@@ -362,3 +362,21 @@ def test_the_examples_of_the_docstrings_run(
     found = doctest.testmod(import_module(f"shortlist.result.{module}"))
     assert found.attempted > 0
     assert found.failed == 0
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_data_frame_in_gives_a_data_frame_of_the_same_kind_out(library: str) -> None:
+    frames = pytest.importorskip(library)
+    arms = frames.DataFrame({"arm": ["a", "b", "c"], "cost": [1.0, 1.0, 2.0]})
+    found = shortlist.select(lambda arm: ord(arm), arms=arms, k=1, budget=20)
+    assert isinstance(found.to_frame(), frames.DataFrame)
+    scores = frames.DataFrame({"1": [0.0, 1.0], "2": [0.0, 1.0], "3": [1.0, 1.0]})
+    seen = shortlist.select(lambda arm, item: 1, arms=2, items=3, scores=scores, k=1, budget=2)
+    runs = shortlist.simulate("certified", scores=scores, k=1, epsilon=0.1)
+    counts = frames.DataFrame({"arm": ["a", "b"], "pulls": [9, 9], "successes": [2, 7]})
+    past = shortlist.assess(counts, k=1, fixed=True), shortlist.assess(scores=scores, k=1)
+    for made in (seen, seen.cells, runs, *past):
+        assert made is not None
+        assert isinstance(made.to_frame(), frames.DataFrame)
+        other = "pandas" if library == "polars" else "polars"
+        assert not isinstance(made.to_frame(other), frames.DataFrame)

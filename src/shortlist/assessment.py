@@ -30,7 +30,7 @@ from shortlist.quotas import (
 from shortlist.reading.counts import Counts, counts_of
 from shortlist.reading.scores import named_scores
 from shortlist.result import ArmResult, GroupResult
-from shortlist.result.plots import frame_of_rows
+from shortlist.result.plots import frame_of_rows, library_of
 from shortlist.result.result import CHOSEN_SHOWN, HEADER, arm_cells, by_tier, plain_tiers
 from shortlist.reward_models import (
     Binary,
@@ -89,6 +89,8 @@ class Assessment(Tabular):
     items: int | None = None  #: number of items, where scores on a test set were given
     #: every K at which the K best arms are surely above all others, where scores were given
     separates_at: tuple[int, ...] = ()
+    #: library of the data frame that was given ("pandas", "polars"): that of `to_frame`, too
+    frames: str | None = field(default=None, repr=False, compare=False)
 
     @property
     def verdict(self) -> str:
@@ -117,13 +119,25 @@ class Assessment(Tabular):
         return (arms, table_of(self.groups)) if self.groups else (arms,)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """All arms as a data frame of pandas, or of polars if only that is installed.
-
-        Columns: arm, pulls, mean, low, high, chosen, tier.
+        """All arms as a data frame with a row per arm.
 
         Args:
-            library: "pandas", "polars" or "pyarrow"."""
-        return frame_of_rows(self._records(), library)
+            library: "pandas" or "polars". Default: that of the data frame that was given, else the
+                first that is installed.
+
+        Returns:
+            The data frame: arm, pulls, mean, low, high, chosen, tier.
+
+        Raises:
+            UnknownName: `library` is another name.
+            InvalidInput: The library is not installed.
+
+        Example:
+            >>> import shortlist
+            >>> ads = {"blue": (400, 48), "red": (400, 30)}
+            >>> list(shortlist.assess(ads, k=1, fixed=True).to_frame("pandas")["arm"])
+            ['blue', 'red']"""
+        return frame_of_rows(self._records(), library or self.frames)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the chosen arms against the rest, with intervals, into `ax` or a new figure.
@@ -342,7 +356,8 @@ def assess(
         for name, value in (("groups", groups), ("quotas", quotas), ("constraint", constraint)):
             if value is not None:
                 raise InvalidInput(f"`{name}` is given, but goes with counts, not with scores")
-        return assess_scores(scores, k, delta, rewards, minimize=minimize, seed=seed)
+        found_there = assess_scores(scores, k, delta, rewards, minimize=minimize, seed=seed)
+        return replace(found_there, frames=library_of(scores))
     if fixed is None:
         raise InvalidInput(NOT_GIVEN)
     fixed, minimize = flag("fixed", fixed), flag("minimize", minimize)
@@ -360,6 +375,7 @@ def assess(
     family = _family(given, labels, groups, quotas, constraint, k)
     found = bound_past(totals, k, delta, evidences, family)
     made = _assessment(given, labels, model, found, evidences[0], delta, minimize)
+    made = replace(made, frames=library_of(counts))
     if family is None:
         return made
     means = (-1 if minimize else 1) * np.where(given.pulls > 0, given.sums, np.nan)

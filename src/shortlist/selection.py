@@ -29,6 +29,7 @@ from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
 from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
+from shortlist.result.plots import library_of
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
@@ -49,6 +50,7 @@ class Selection:
     store: Place | None
     name: str
     items: Mapping[Any, Any] | None = None  # by id, where they are mappings
+    frames: str | None = None  # library of the data frames that were given
 
     def run(self, executor: object, progress: bool) -> Result:
         """Make the pulls on `executor`."""
@@ -92,9 +94,11 @@ class Selection:
             experiment.result(partial=partial),
             control=self.settings.control,
             unit=self.settings.unit,
+            frames=self.frames,
         )
         if result.cells is not None:
             len(result.cells)  # read them before the store is closed
+            result.cells.frames = self.frames
         return result
 
 
@@ -257,9 +261,10 @@ def select(
         ('red',)"""
     items, by_id = items_by_id(items)
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
+    frames = library_of(arms, scores, features)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
-    how = *_pace(batch, workers, evaluation), store, name, by_id
+    how = *_pace(batch, workers, evaluation), store, name, by_id, frames
     selection = Selection(settings, evaluation.paced(rate), *how)
     if not evaluation.is_async:
         return selection.run(executor, progress)
@@ -339,9 +344,10 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
         (1, 3)"""
     items, by_id = items_by_id(items)
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
+    frames = library_of(arms, scores, features)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
-    how = *_pace(batch, workers, evaluation), store, name, by_id
+    how = *_pace(batch, workers, evaluation), store, name, by_id, frames
     selection = Selection(settings, evaluation.paced(rate), *how)
     if not evaluation.is_async:
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")

@@ -16,8 +16,8 @@ from shortlist.certificates.frame import fixed_design
 from shortlist.errors import InvalidInput
 from shortlist.forecasting import trials
 from shortlist.forecasting.beliefs import ArmsBelief, guess
-from shortlist.forecasting.picture import draw, save
-from shortlist.forecasting.trials import Forecast, Prospect, forecast
+from shortlist.forecasting.prospects import Forecast, Prospect, save
+from shortlist.forecasting.trials import forecast
 from shortlist.instances import uniform
 from shortlist.problem import FixedBudget, Problem
 from shortlist.reward_models import Binary
@@ -297,7 +297,7 @@ def test_a_prospect_that_was_not_simulated_is_refused() -> None:
 
 def test_the_picture_names_every_algorithm_and_marks_its_median(tmp_path: Path) -> None:
     outcome = forecast(k=1, means=[0.9, 0.5, 0.1], epsilon=0.3, budget=[30], runs=3)
-    spent, lost = draw(outcome).axes
+    spent, lost = outcome.plot().axes
     assert [label.get_text() for label in spent.get_yticklabels()] == list(trials.FOR_EPSILON)
     assert [label.get_text() for label in lost.get_yticklabels()] == [
         f"{name}, 30 pulls" for name in trials.FOR_BUDGET
@@ -316,7 +316,7 @@ def test_an_algorithm_has_one_colour_in_the_whole_picture() -> None:
     outcome = forecast(
         k=1, means=[0.9, 0.5, 0.1], epsilon=0.3, budget=30, algorithms=["sar", "uniform"], runs=2
     )
-    spent, lost = draw(outcome).axes
+    spent, lost = outcome.plot().axes
     assert spent.lines[0].get_color() == lost.lines[3].get_color() != lost.lines[0].get_color()
 
 

@@ -13,7 +13,7 @@ import pytest
 import shortlist
 from shortlist.engine import Status, Ticket
 from shortlist.engine.status import ArmsTold
-from shortlist.forecasting.trials import Prospect
+from shortlist.forecasting.prospects import Prospect
 from shortlist.result import ArmLift, ArmResult, Lift
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")

@@ -1,17 +1,18 @@
-"""The one display of progress, always on stderr: a bar on a terminal, lines elsewhere.
+"""The one display of progress: a bar on a terminal or in a notebook, lines elsewhere.
 
-A bar appears after two seconds and vanishes at the end; a line comes every ten seconds. Nothing is
-drawn but by a call of `show`: a refreshing thread would be lost in worker processes that are forked
-while the bar is up."""
+It is on stderr, and in a notebook below the cell. A bar appears after two seconds and vanishes at
+the end; a line comes every ten seconds. Nothing is drawn but by a call of `show`: a refreshing
+thread would be lost in worker processes that are forked while the bar is up."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from html import escape
+from typing import Any, Protocol
 
 from shortlist.engine.eta import Expected, Foresight, Look
-from shortlist.formatting import amount_text, bound_text, duration_text, plural
+from shortlist.formatting import amount_text, bound_text, duration_text, plural, printable
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Progress
 
@@ -89,6 +90,49 @@ class ProgressBar:
         self.bar.stop()
 
 
+class NotebookBar:
+    """A bar below the cell that runs: HTML that is updated, without widgets. It vanishes, too."""
+
+    patience = 2.0
+    pause = 0.5
+
+    def __init__(self) -> None:
+        self._shown: Any = None  # what updates the HTML, once there is any
+
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:
+        """Draw the bar, or update it; without a total it only moves."""
+        goal = "" if total is None else f' max="{max(total, 1)}" value="{min(done, total)}"'
+        lines = [*(escape(printable(fact)) for fact in facts), duration_text(seconds)]
+        bar = f'<progress{goal} style="width: 24em; max-width: 100%"></progress>'
+        self._update(f'<div role="status">{bar}<br>{"<br>".join(lines)}</div>')
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._shown is not None:
+            self._update("")
+
+    def _update(self, html: str) -> None:
+        from IPython.display import HTML, display
+
+        if self._shown is None:
+            self._shown = display(HTML(html), display_id=True)
+        else:
+            self._shown.update(HTML(html))
+
+
+def in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this program; IPython in a terminal is none."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+def _surface() -> Surface:
+    """The surface that suits where the program runs."""
+    if in_notebook():
+        return NotebookBar()
+    return ProgressBar() if sys.stderr.isatty() else Lines()
+
+
 class Display:
     """Says when something is due to be shown, shows it, and estimates the time that is left.
 
@@ -138,7 +182,7 @@ class Display:
 @contextmanager
 def displayed(total: int | None, before: int | None = None) -> Iterator[Display]:
     """A display of work that has `total` steps, if that is known."""
-    surface: Surface = ProgressBar() if sys.stderr.isatty() else Lines()
+    surface = _surface()
     try:
         yield Display(surface, total, before)
     finally:

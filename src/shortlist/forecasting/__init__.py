@@ -1,8 +1,9 @@
 """How many pulls a search will need, and what it will lose, before any arm is pulled.
 
-`beliefs` draws means that the arms may have, `trials` runs searches on them and summarises the
-results, `picture` draws these."""
+`beliefs` draws means that the arms may have, `trials` runs searches on them, `prospects` summarises
+and draws the results."""
 
-from shortlist.forecasting.trials import Forecast, Prospect, forecast
+from shortlist.forecasting.prospects import Forecast, Prospect
+from shortlist.forecasting.trials import forecast
 
 __all__ = ["Forecast", "Prospect", "forecast"]

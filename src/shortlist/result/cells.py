@@ -33,6 +33,7 @@ class EvaluatedCells(Sequence[EvaluatedCell]):
     def __init__(self, load: Callable[[], Sequence[EvaluatedCell]]) -> None:
         self._load = load
         self._rows: tuple[EvaluatedCell, ...] | None = None
+        self.frames: str | None = None  #: library of the data frames given, and of `to_frame`
 
     @property
     def rows(self) -> tuple[EvaluatedCell, ...]:
@@ -51,7 +52,7 @@ class EvaluatedCells(Sequence[EvaluatedCell]):
         return iter(self.rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_rows": self.rows, "_load": None}
+        return {"_rows": self.rows, "_load": None, "frames": self.frames}
 
     def __repr__(self) -> str:
         return f"<{len(self):,} cells>"
@@ -60,7 +61,8 @@ class EvaluatedCells(Sequence[EvaluatedCell]):
         """Return the cells as a data frame with a row per cell.
 
         Args:
-            library: "pandas" or "polars". Default: the first of these that is installed.
+            library: "pandas" or "polars". Default: that of the data frame of arms or scores that
+                was given, else the first that is installed.
 
         Returns:
             The data frame: arm, item, score, cost, seconds, and info as JSON; with `repeats` also
@@ -70,7 +72,8 @@ class EvaluatedCells(Sequence[EvaluatedCell]):
             InvalidInput: If neither is installed."""
         records = [cell._asdict() | {"info": _text(cell)} for cell in self]
         columns = self._columns
-        return plain_frame([{name: row[name] for name in columns} for row in records], library)
+        rows = [{name: row[name] for name in columns} for row in records]
+        return plain_frame(rows, library or self.frames)
 
     @property
     def _columns(self) -> tuple[str, ...]:

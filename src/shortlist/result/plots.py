@@ -150,6 +150,12 @@ def _frame(
 LIBRARIES = ("pandas", "polars")
 
 
+def library_of(*values: object) -> str | None:
+    """The library of the first data frame, or column of one, among these values."""
+    names = (type(value).__module__.partition(".")[0] for value in values)
+    return next((name for name in names if name in LIBRARIES), None)
+
+
 def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:
     """Return a data frame with a row per arm."""
     return frame_of_rows([asdict(arm) for arm in arms], library)

@@ -142,6 +142,8 @@ class Result(Tabular, Generic[LabelT]):
     tiers: Mapping[str, tuple[LabelT, ...]] | None = field(default=None, repr=False, hash=False)
     #: the evaluated cells of a test set, with cost, seconds and info; None without items
     cells: EvaluatedCells | None = field(default=None, repr=False, compare=False)
+    #: library of the data frames that were given ("pandas", "polars"): that of `to_frame`, too
+    frames: str | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -423,7 +425,8 @@ class Result(Tabular, Generic[LabelT]):
         """Return all arms as a data frame, one row per arm.
 
         Args:
-            library: "pandas" or "polars"; by default the first that is installed.
+            library: "pandas" or "polars". Default: that of the data frame of arms, scores or
+                features that was given, else the first that is installed.
 
         Raises:
             UnknownName: `library` is another name.
@@ -434,7 +437,7 @@ class Result(Tabular, Generic[LabelT]):
             >>> result = shortlist.select({"a": 0, "b": 1}.get, arms=["a", "b"], k=1, budget=10)
             >>> list(result.to_frame("pandas")["arm"])
             ['a', 'b']"""
-        return frame_of(self.arms, library)
+        return frame_of(self.arms, library or self.frames)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the means and intervals of all arms, best first.

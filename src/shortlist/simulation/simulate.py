@@ -20,7 +20,7 @@ from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, 
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.reading.scores import named_scores
 from shortlist.regret import ROUNDING
-from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
+from shortlist.result.plots import CHOSEN, REST, library_of, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
@@ -93,6 +93,8 @@ class Runs(Tabular):
     rounds: IntArray = field(repr=False)  #: (runs,) requests, each after all rewards of the last
     n_items: int | None = None  #: how many items there are, where a matrix of scores was given
     spent: FloatArray | None = field(repr=False, default=None)  #: (runs,) cost, where arms have one
+    #: library of the data frame of scores, if one was given: that of `to_frame`, too
+    frames: str | None = field(default=None, repr=False, compare=False)
 
     @property
     def failed(self) -> BoolArray:
@@ -105,7 +107,8 @@ class Runs(Tabular):
         """All runs as a data frame with a row per run.
 
         Args:
-            library: "pandas" or "polars". Default: the first of these that is installed.
+            library: "pandas" or "polars". Default: that of the scores if they are a data frame,
+                else the first that is installed.
 
         Returns:
             The data frame: run, pulls, rounds, regret, bound, failed, and spent where arms have
@@ -132,7 +135,7 @@ class Runs(Tabular):
             {"run": run, **{name: column[run] for name, column in values.items()}}
             for run in range(self.pulls.size)
         ]
-        return plain_frame(rows, library)
+        return plain_frame(rows, library or self.frames)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the regret of every run against its pulls, and epsilon as a line.
@@ -301,7 +304,7 @@ def simulate(  # noqa: D417  # `documented` adds the settings
     pulls, regret, bound, made, spent = (np.array(column) for column in zip(*rows, strict=True))
     size = None if problem.items is None else problem.items.size
     paid = None if problem.costs is None else spent
-    figures = (pulls, regret, bound, seconds, made, size, paid)
+    figures = (pulls, regret, bound, seconds, made, size, paid, library_of(scores))
     return Runs(chosen.name, problem.n_arms, k, allowed, *figures)
 
 
