@@ -46,6 +46,12 @@ PROGRESS = every(
     top=nullable("array"),
 )
 ITEM: Schema = {"type": ["string", "integer", "null"]}
+OF_TICKET: dict[str, Schema] = {
+    "ticket": COUNT,
+    "arm": LABEL,
+    "experiment": nullable("string"),
+    "item": ITEM,
+}
 TICKET = every(
     id=COUNT,
     arm=LABEL,
@@ -91,13 +97,10 @@ LISTED = every(
 )
 RESULT_TOLD = record(
     ("ticket", "reward"),
-    ticket=COUNT,
     reward=NUMBER,
     cost={"type": ["number", "null"], "minimum": 0},
     info={},
-    arm=LABEL,
-    experiment=TEXT,
-    item=ITEM,
+    **OF_TICKET,
 )
 
 SPEC = json_schema()
@@ -144,17 +147,12 @@ COUNTED = every(
 TELL = record(("results",), results=array(RESULT_TOLD))
 FAIL = record(
     ("ticket", "reason"),
-    ticket=COUNT,
     reason=TEXT,
     attempts=COUNT,
-    arm=LABEL,
-    experiment=TEXT,
-    item=ITEM,
     expires=NUMBER,
+    **OF_TICKET,
 )
-HELD_TICKET = record(
-    ("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, item=ITEM, expires=NUMBER
-)
+HELD_TICKET = record(("ticket",), expires=NUMBER, **OF_TICKET)
 RELEASE = record(
     worker=nullable("string"),
     tickets={"type": ["array", "null"], "items": HELD_TICKET},
