@@ -471,8 +471,9 @@ class Experiment(Live, Runnable):
                 told, events = self._given_up(id_, attempts, said, now)
                 failed = [Event(Kind.FAIL, id_, 1, said, now)] * attempts
                 self._append(told=told, events=[*failed, *events])
-                if events:
-                    self._catch_up()  # that an arm left
+                self._catch_up()  # an arm may have left
+                if self._known.ledger.stopped is not None:
+                    self._append(state=State.STOPPED)
 
     def _given_up(
         self, ticket: int, attempts: int, reason: str, now: float
@@ -627,12 +628,15 @@ class Experiment(Live, Runnable):
         with self._lock:
             return self._known.state(self._now())
 
-    def vitals(self) -> Vitals | None:
-        """State and counts, as of the last call of anything else; None if another thread is at
-        work on this experiment: this never waits."""
+    def vitals(self, fresh: bool = False) -> Vitals | None:
+        """State and counts, as of the last call of anything else, or `fresh` ones if the log can
+        be read; None if another thread is at work on this experiment: this never waits for it."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
+            if fresh:
+                with suppress(ShortlistError):
+                    self._catch_up()
             now, known = self._now(), self._known
             held = known.ledger.held(now)
             bound = known.progress.bound

@@ -84,9 +84,10 @@ def _operations(service: Service) -> Table:
         await service.check_ready()
         return json_reply({"status": "ok", "version": VERSION})
 
-    async def metrics(_request: Request) -> Response:
-        figures = await service.lanes.reads.run(service.figures)
-        text = service.metrics.text(VERSION, service.queues(), figures)
+    async def metrics(request: Request) -> Response:
+        readable = request.state.ready
+        figures = await service.lanes.reads.run(service.figures) if readable else []
+        text = service.metrics.text(VERSION, service.queues(), figures, readable)
         return PlainTextResponse(text, headers=HEADERS, media_type=PROMETHEUS)
 
     async def description(_request: Request) -> Response:
@@ -95,7 +96,7 @@ def _operations(service: Service) -> Table:
     return {
         "/live": {"GET": Handler(None, live)},
         "/ready": {"GET": Handler(None, ready)},
-        "/metrics": {"GET": Handler(Scope.READ, metrics)},
+        "/metrics": {"GET": Handler(Scope.READ, metrics, outage=True)},
         "/openapi.json": {"GET": Handler(Scope.READ, description, limited=True)},
     }
 

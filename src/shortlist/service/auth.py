@@ -128,6 +128,11 @@ class Tokens:
         self._read = time.monotonic()
 
     @property
+    def known(self) -> bool:
+        """Whether they were ever read."""
+        return self._read >= 0
+
+    @property
     def required(self) -> bool:
         """Whether callers need one: once a first one was made, even if it is revoked."""
         return bool(self.all)

@@ -243,6 +243,11 @@ class OpenExperiments:
         with self._lock:
             return [name for name, slot in self._slots.items() if slot.experiment is not None]
 
+    def waiting(self) -> int:
+        """How many writes wait for the next transaction of their experiment."""
+        with self._lock:
+            return sum(slot.writes.waiting for slot in self._slots.values())
+
     def _slot(self, name: str) -> "_Slot":
         with self._lock:
             slot = self._slots.pop(name, None)

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 
 from shortlist.engine import State
 from shortlist.engine.status import Vitals
@@ -16,12 +17,13 @@ HELP = {
     "shortlist_build_info": ("gauge", "Version of the service; always 1."),
     "process_start_time_seconds": ("gauge", "Start of the process, in seconds since 1970."),
     "process_cpu_seconds_total": ("counter", "Processor time of the process."),
-    "process_resident_memory_bytes": ("gauge", "Largest memory of the process so far."),
+    "process_resident_memory_bytes": ("gauge", "Memory of the process now."),
     "shortlist_requests_total": ("counter", "Requests by method, route and status."),
     "shortlist_request_duration_seconds": ("histogram", "Time to answer, without event streams."),
     "shortlist_rewards_total": ("counter", "Rewards told through this process."),
     "shortlist_tickets_total": ("counter", "Tickets handed out by this process."),
     "shortlist_stream_readers": ("gauge", "Open live pages."),
+    "shortlist_store_ready": ("gauge", "1 if the store can be read."),
     "shortlist_queue_length": ("gauge", "Calls that wait for a thread, per kind of work."),
     "shortlist_experiment_state": ("gauge", "1 for the state that an experiment is in."),
     "shortlist_experiment_rewards": ("gauge", "Rewards told, per experiment."),
@@ -31,6 +33,7 @@ HELP = {
     "shortlist_experiment_regret_bound": ("gauge", "Regret bound that the search has proved."),
 }
 STARTED = time.time()
+STATM = Path("/proc/self/statm")  # of Linux: pages in all, and in memory
 GAUGES = (
     ("held_tickets", "held"),
     ("overdue_tickets", "overdue"),
@@ -57,12 +60,17 @@ class Metrics:
         self._seconds[route] += seconds
 
     def text(
-        self, version: str, queues: Mapping[str, int], experiments: Sequence[tuple[str, Vitals]]
+        self,
+        version: str,
+        queues: Mapping[str, int],
+        experiments: Sequence[tuple[str, Vitals]],
+        ready: bool,
     ) -> str:
         """All metrics; `queues` has the lengths of queues by kind of work."""
         parts = (
             _one("shortlist_build_info", 1, version=version),
             _process(),
+            _one("shortlist_store_ready", int(ready)),
             self._counted(),
             _all(
                 "shortlist_queue_length",
@@ -98,21 +106,23 @@ class Metrics:
             yield f"{name}_count{_labels(route=route)} {below}"
 
 
-def _queues(queues: Mapping[str, int]) -> Iterator[str]:
-    rows = [(count, {"work": name}) for name, count in queues.items()]
-    return _all("shortlist_queue_length", rows)
-
-
 def _process() -> Iterator[str]:
     yield from _one("process_start_time_seconds", STARTED)
     times = os.times()
     yield from _one("process_cpu_seconds_total", times.user + times.system)
     if sys.platform != "win32":
-        import resource
+        yield from _one("process_resident_memory_bytes", _memory())
 
+
+def _memory() -> int:
+    """Bytes in memory now; the maximum so far where the system does not tell."""
+    import resource
+
+    try:
+        return int(STATM.read_text().split()[1]) * resource.getpagesize()
+    except OSError:
         unit = 1 if sys.platform == "darwin" else 1024
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        yield from _one("process_resident_memory_bytes", unit * most)
+        return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _experiments(experiments: Sequence[tuple[str, Vitals]]) -> Iterator[str]:

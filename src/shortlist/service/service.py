@@ -5,7 +5,6 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import NamedTuple
@@ -46,6 +45,7 @@ class Handler(NamedTuple):
     scope: Scope | None
     answer: Callable[[Request], Awaitable[Response]]
     limited: bool = False  # whether tokens of single experiments are allowed where none is named
+    outage: bool = False  # whether it answers while the store cannot be read
 
 
 class Service:
@@ -89,6 +89,18 @@ class Service:
         except TimeoutError:
             message = f"the store did not answer within {READY:g} s"
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1") from None
+
+    async def is_ready(self) -> bool:
+        """Whether the store can be read, while the tokens that were read last still count.
+
+        Raises if none were read yet: then nobody may pass."""
+        try:
+            await self.check_ready()
+        except ShortlistError:
+            if not self.tokens.known:
+                raise
+            return False
+        return True
 
     def refused(self, request: Request, error: ShortlistError) -> Response:
         """An error as JSON, or as a page for a browser."""
@@ -158,21 +170,19 @@ class Service:
     def figures(self) -> list[tuple[str, Vitals]]:
         """State and counts of experiments that are not archived, newer of those open here."""
         figures = []
-        for listed in self.experiments.store.listed()[:MEASURED]:
+        active = [each for each in self.experiments.store.listed() if not each.archived]
+        for listed in active[:MEASURED]:
             experiment = self.experiments.open_one(listed.name)
-            with suppress(ShortlistError):  # its own page shows why it cannot be read
-                if experiment is not None:
-                    experiment.position()
-            vitals = None if experiment is None else experiment.vitals()
+            vitals = None if experiment is None else experiment.vitals(fresh=True)
             if vitals is None:
                 vitals = Vitals(State(listed.state or State.READY), listed.told)
-            if not listed.archived:
-                figures.append((listed.name, vitals))
+            figures.append((listed.name, vitals))
         return figures
 
     def queues(self) -> dict[str, int]:
-        """The lengths of queues by kind of work."""
-        return {lane.name: lane.waiting for lane in self.lanes.all()}
+        """The lengths of queues by kind of work; commits are writes for the next transaction."""
+        lanes = {lane.name: lane.waiting for lane in self.lanes.all()}
+        return {**lanes, "commits": self.experiments.waiting()}
 
 
 def name_in(request: Request) -> str:
@@ -262,8 +272,11 @@ class Endpoint:
     async def _handle(self, request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
         handler = self.handlers.get(method) or Handler(Scope.READ, self._refuse, limited=True)
-        if handler.scope is not None:
+        if handler.outage:
+            request.state.ready = await self.service.is_ready()
+        elif handler.scope is not None:
             await self.service.read_tokens()
+        if handler.scope is not None:
             name = None if handler.limited and "{name}" not in self.path else name_in(request)
             request.state.token = self.service.auth.check(request, handler.scope, name)
         return await handler.answer(request)
