@@ -6,6 +6,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -195,8 +196,8 @@ def test_writes_that_wait_for_the_store_fire_an_alert(tmp_path: Path) -> None:
     with closing(SQLiteStore(file, "rwc")) as store, serving(store, limits=GENEROUS) as url:
         call = caller(url)
         call("POST", "/v1/experiments", MAKE)
-        ask = ("POST", f"{ONE}/ask", {})
-        asking = [threading.Thread(target=call, args=ask) for _ in range(30)]
+        ask = partial(call, "POST", f"{ONE}/ask", {})
+        asking = [threading.Thread(target=ask) for _ in range(30)]
         with closing(SQLiteStore(file)) as other, other.exclusive():
             for each in asking:
                 each.start()
