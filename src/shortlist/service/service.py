@@ -93,7 +93,7 @@ class Service:
     async def is_ready(self) -> bool:
         """Whether the store can be read, while the tokens that were read last still count.
 
-        Raises if none were read yet: then nobody may pass."""
+        Raises if none were read yet: then no caller may pass."""
         try:
             await self.check_ready()
         except ShortlistError:
