@@ -275,7 +275,7 @@ class Auth:
         self.check_origin(request)
         self.rate.take(self.proxies.address(request))
         token = find_token(secret, self.tokens.all)
-        wrong = "the token is wrong: copy it again from `shortlist tokens create`"
+        wrong = "the token is wrong: paste the whole token, or ask for a new one"
         now = time.time()
         reason = wrong if token is None else invalidity(token, now)
         if token is None or reason:
