@@ -18,7 +18,7 @@ from shortlist.errors import (
 )
 from shortlist.service.protocol import STATUSES
 
-CLASSES = {
+CLASSES: dict[str, type[ShortlistError]] = {
     name: each
     for name, each in inspect.getmembers(errors, inspect.isclass)
     if each.__module__ == errors.__name__
