@@ -21,7 +21,7 @@ from shortlist.service.protocol import STATUSES
 CLASSES: dict[str, type[ShortlistError]] = {
     name: each
     for name, each in inspect.getmembers(errors, inspect.isclass)
-    if each.__module__ == errors.__name__
+    if each.__module__ == errors.__name__ and issubclass(each, ShortlistError)
 }
 
 
