@@ -2,7 +2,7 @@
 #   make run    choose the best 30 of 164 crowd workers, with a guarantee
 #   make test   style, types and tests
 # and five more:
-#   make docs      the documentation as a site, build/docs/index.html
+#   make docs      spelling, words and links of the documentation, then its site, build/docs/index.html
 #   make package   wheel and sdist in dist/, checked, installed into an empty environment, run and measured
 #   make mutants   whether the tests notice every change of the code that the guarantee rests on
 #   make lowest    the tests with the lowest versions of what the package depends on
@@ -30,6 +30,8 @@ check: install
 	$(BIN)/mypy
 
 docs: install
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs examples skills src
+	$(BIN)/pytest -q tests/house/test_language.py tests/house/test_docs.py -k 'plain or links or index'
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
 
 package: install
