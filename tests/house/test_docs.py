@@ -44,8 +44,9 @@ def test_the_python_on_a_page_runs_from_top_to_bottom_and_prints_what_it_shows(
     page: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = "\n".join(blocks(PAGES[page], "python"))
-    if "distributed" in code:
-        pytest.importorskip("distributed")
+    for optional in ("distributed", "sklearn"):
+        if optional in code:
+            pytest.importorskip(optional)
     names: dict[str, object] = {}
     exec(compile(code, page, "exec"), names)
     assert names

@@ -60,6 +60,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     (
         "reproduction",
         "selection",
+        "sklearn",
         "wire",
     ),
     (
