@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import shortlist
-from shortlist.errors import EvaluationFailed
+from shortlist.errors import EvaluationFailed, InvalidInput
 
 TARGETS = ["no" if number % 3 == 0 else "yes" for number in range(12)]  # eight yes, four no
 Scorer = Callable[[Any, Sequence[Any]], list[float]]
@@ -94,3 +95,39 @@ def test_dspy_scores_examples_by_their_numbers() -> None:
     check(score, range(12))
     with pytest.raises(EvaluationFailed, match="program 2 raised on an example"):
         score(2, [0, 1])
+
+
+def test_simopt_solutions_are_compared_on_common_random_numbers() -> None:
+    pytest.importorskip("simopt")
+    from simopt.models.cntnv import CntNVMaxProfit
+
+    from shortlist.harnesses.with_simopt import Replications
+
+    orders = (0.02, 0.1, 0.3, 1.0)
+    designs = Replications(CntNVMaxProfit(), {f"order {x}": (x,) for x in orders})
+    how = dict[str, Any](k=1, epsilon=0.2, rewards="normal", progress=False)
+    how |= {"arms": designs.labels, "minimize": designs.minimize}
+    shared = shortlist.select(designs, seeds="shared", **how)
+
+    long_run = {x: np.mean([designs(x, seed) for seed in range(1000)]) for x in designs.labels}
+    best = max(long_run.values())
+    assert not designs.minimize
+    assert best - long_run[shared.top[0]] <= 0.2
+    assert shared.evidence["correlation"] > 0.3  # type: ignore[operator]
+    assert designs("order 1.0", 7) == designs("order 1.0", 7) != designs("order 1.0", 7 + 2**40)
+    assert shared == shortlist.select(designs, seeds="shared", executor="threads", workers=2, **how)
+
+
+def test_seeds_of_simopt_have_no_random_numbers_in_common() -> None:
+    pytest.importorskip("simopt")
+    from simopt.models.san import SANLongestPath
+
+    from shortlist.harnesses.with_simopt import Replications
+
+    problem = SANLongestPath()
+    designs = Replications(problem, {"slow": (8.0,) * problem.dim, "fast": (2.0,) * problem.dim})
+    near = {designs("fast", seed) for seed in (0, 1, 2**16, 2**16 + 1, 2**63 - 1)}
+    assert len(near) == 5
+    assert designs.minimize
+    with pytest.raises(InvalidInput, match=r"'none' is .*, but must keep to the constraints"):
+        Replications(problem, {"none": (-1.0,) * problem.dim})

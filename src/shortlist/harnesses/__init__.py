@@ -1,7 +1,7 @@
-"""Evaluation harnesses as functions for `select(pull_many=..., items=...)`.
+"""Evaluation harnesses and simulators as functions for `select`.
 
 One module per harness, so that none needs the others installed: `with_inspect_ai`,
-`with_lm_eval`, `with_dspy`."""
+`with_lm_eval`, `with_dspy`, `with_simopt`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
