@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from command_line import invoke
 
-from shortlist import Arm, Experiment, Matching, SubGaussian, select, simulate
+from shortlist import Arm, Experiment, Matching, Result, SubGaussian, select, simulate
+from shortlist.engine import export_lines, import_lines
 from shortlist.engine.tickets import Numbering, shared_seed
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.search import Pulls
+from shortlist.stores.base import MemoryStore
 
 DESIGNS = {"a": 1.0, "b": 0.0, "c": 0.4, "d": 0.2}
 
@@ -101,6 +103,144 @@ def test_a_failed_pull_is_retried_with_the_same_seed() -> None:
     result = made.run(fails_once)
     assert result.pulls == select(run, progress=False, **ASKED).pulls
     assert seen.count(seen[4]) == len(DESIGNS) + 1
+
+
+FAILING: dict[str, Any] = {"on_failure": "void", "retries": 1}
+
+
+def counted(result: Result) -> list[tuple[object, ...]]:
+    """All but what was spent, which depends on how many pulls on void seeds were made."""
+    arms = [(arm.label, arm.pulls, arm.mean) for arm in result.arms]
+    return [(result.top, result.regret_bound, result.pulls, *arms)]
+
+
+def fails_on(design: str, seed: int) -> float:
+    """Some designs fail on some seeds, for no reason that the output knows."""
+    if random.Random(f"fails {design} {seed}").random() < 0.06:
+        raise OSError("the machine is gone")
+    return run(design, seed)
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        {"algorithm": "certified"},
+        {"algorithm": "kn"},
+        {"epsilon": None, "budget": 300, "algorithm": "expected-loss"},
+        {"algorithm": "certified", "budget": 400},
+    ],
+)
+def test_a_seed_on_which_an_arm_fails_is_void_for_all_arms(goal: dict[str, Any]) -> None:
+    made = Experiment.create(**{**ASKED, **goal}, **FAILING)
+    by_seed: dict[int, dict[str, float]] = {}
+    bad: set[int] = set()
+
+    def noted(design: str, seed: int) -> float:
+        try:
+            by_seed.setdefault(seed, {})[design] = fails_on(design, seed)
+        except OSError:
+            bad.add(seed)
+            raise
+        return by_seed[seed][design]
+
+    result = made.run(noted, progress=False)
+    good = {seed: rewards for seed, rewards in by_seed.items() if seed not in bad}
+    assert bad
+    assert result.top == ("a",)
+    assert result.pulls == sum(map(len, good.values()))
+    for arm in result.arms:
+        own = [rewards[arm.label] for rewards in good.values() if arm.label in rewards]
+        assert arm.pulls == len(own)
+        assert arm.mean == pytest.approx(np.mean(own))
+    status = made.status()
+    made_in_all = sum(map(len, by_seed.values()))  # those on void seeds, too
+    assert status.told + status.unused == made_in_all == status.spent
+    assert status.undrawn >= len(bad)
+
+
+@pytest.mark.parametrize("place", ["memory", "void.db"])
+def test_void_seeds_are_replayed_from_any_store_in_any_order(place: str, tmp_path: Path) -> None:
+    store = None if place == "memory" else tmp_path / place
+    alone = Experiment.create(**ASKED, **FAILING).run(fails_on, progress=False)
+    made = Experiment.create(**ASKED, **FAILING, store=store)
+    rng = random.Random(5)
+    for turn in range(10**6):
+        tickets = made.ask(7, f"worker {turn % 3}")
+        if not tickets:
+            break
+        for ticket in rng.sample(tickets, len(tickets)):
+            try:
+                made.tell(ticket, fails_on(str(ticket.arm), ticket.seed))
+            except OSError as error:
+                made.fail(ticket, str(error), attempts=2)
+    assert counted(made.result()) == counted(alone)
+    if store is not None:
+        with Experiment.open(store) as again:
+            assert again.result() == made.result()
+            assert again.status().spent == made.status().spent
+    copy = MemoryStore()
+    import_lines(export_lines(made.store, "experiment"), copy)
+    assert counted(Experiment.open(copy).result()) == counted(alone)
+
+
+def test_threads_void_the_same_seeds() -> None:
+    alone = Experiment.create(**ASKED, **FAILING).run(fails_on, progress=False)
+    with ThreadPoolExecutor(3) as threads:
+        made = Experiment.create(**ASKED, **FAILING)
+        result = made.run(fails_on, executor=threads, progress=False)
+    assert counted(result) == counted(alone)
+
+
+def test_a_result_that_comes_after_its_seed_is_void_is_not_used() -> None:
+    made = Experiment.create(**ASKED, **FAILING)
+    tickets = made.ask(1000)
+    first = [each for each in tickets if each.seed == tickets[0].seed]
+    made.tell(first[1], 3.0)
+    made.fail(first[0], "broken", attempts=2)
+
+    assert made.tell(first[2], 5.0).unused == (first[2].id,)
+    assert made.tell(first[1], 3.0).unused == ()
+    made.fail(first[3], "broken, too")  # changes nothing
+    others = [each for each in tickets if each.seed != first[0].seed]
+    made.tell_many((each, run(str(each.arm), each.seed)) for each in others)
+    assert made.status().told == len(others) + 1
+    assert {arm.pulls for arm in made.result(partial=True).arms} == {len(others) // len(DESIGNS)}
+
+
+def test_a_batch_may_be_void_as_a_whole() -> None:
+    made = Experiment.create(**ASKED, **FAILING)
+    for ticket in made.ask(1000):
+        made.fail(ticket, "broken", attempts=2)
+    assert made.status().told == 0
+    assert made.run(run, progress=False).top == ("a",)
+
+
+def test_void_is_for_shared_seeds_only() -> None:
+    with pytest.raises(InvalidInput, match="`on_failure` is 'void', but only shared seeds"):
+        Experiment.create(**{**ASKED, "seeds": "own"}, on_failure="void")
+
+
+def test_void_seeds_leave_the_promise() -> None:
+    """Failing does not depend on the output: wrong in at most delta of many runs."""
+    from scipy.stats import binomtest
+
+    wrong, runs = 0, 60
+    for seed in range(runs):
+        means = {"a": 0.0, "b": 0.11, "c": 0.0}
+
+        def fragile(design: str, seed: int, means: dict[str, float] = means) -> float:
+            if random.Random(f"{design} fails {seed}").random() < 0.2:
+                raise OSError
+            return (
+                means[design]
+                + random.Random(seed).gauss(0, 1)
+                + random.Random(f"{design}{seed}").gauss(0, 0.1)
+            )
+
+        asked = {**ASKED, "arms": list(means), "delta": 0.3, "seed": seed}
+        made = Experiment.create(**asked, on_failure="void", retries=0)
+        wrong += made.run(fragile, progress=False).top != ("b",)
+    assert binomtest(wrong, runs, 0.3, alternative="greater").pvalue > 0.01
 
 
 def test_rewards_with_a_range_may_share_seeds() -> None:

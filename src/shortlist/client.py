@@ -517,8 +517,8 @@ class Client(Runnable):
         """Report a failed pull.
 
         The ticket is handed out again until more than `retries` attempts failed. Then the
-        experiment stops, or with `on_failure` "retire" the arm is retired. If the ticket was told,
-        or its lease has ended, this changes nothing.
+        experiment stops, or with `on_failure` "retire" the arm is retired, with "void" no pull on
+        that seed counts. If the ticket was told, or its lease has ended, this changes nothing.
 
         Args:
             ticket: The ticket, or its number.

@@ -8,7 +8,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,9 +87,10 @@ def counted(
             reply = None
             continue
         batch = unanswered.popleft()
+        batch = replace(batch, times=rewards.counted(batch.times))
         _check_near(rewards, batch, problem)
         if not pulls.any() and isinstance(problem.rewards, Undeclared):
-            _check_apart(rewards.sums / batch.times)
+            _check_apart(rewards.sums / np.maximum(batch.times, 1))
         np.add.at(pulls, batch.arms, batch.times)
         np.add.at(sums, batch.arms, rewards.sums)
         costs = batch.times * prices[batch.arms] if rewards.costs is None else rewards.costs
@@ -158,7 +159,7 @@ def _moved(
     each = None if rewards.each is None else (rewards.each - shift) / scale
     rounded = 4 * ROUNDED * distance**2 * times
     squares = np.where(squares == sums, squares, squares + rounded)
-    return Rewards(sums, squares, each, rewards.costs, rewards.retired)
+    return Rewards(sums, squares, each, rewards.costs, rewards.retired, rewards.void)
 
 
 def to_user_scale(answer: Answer, problem: Problem) -> Answer:
@@ -175,7 +176,7 @@ def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:
     """Refuse rewards without a range whose means are too far from 0, wherever they come from."""
     if problem.rewards.has_range:  # it was refused when it was declared
         return
-    means = rewards.sums / request.times
+    means = rewards.sums / np.maximum(request.times, 1)  # none counts if all seeds were void
     admitted, rule = np.asarray(problem.rewards.admits(means)), problem.rewards.rule
     if not problem.rewards.knows_spread and isinstance(problem.goal, FixedConfidence):
         farthest = FARTHEST_NORMAL * problem.goal.epsilon

@@ -74,6 +74,8 @@ class Rewards:
         costs: Cost of each entry, where actual costs were reported. Default None.
         retired: All arms that have retired so far; their rewards may be made up. Default None: no
             arm has.
+        void: Pulls of each entry that do not count, on void seeds: NaN in `each`. Default None: all
+            count.
 
     Example:
         >>> import numpy as np, shortlist
@@ -89,6 +91,18 @@ class Rewards:
     costs: FloatArray | None = None
     # all arms that have retired by now; their rewards may be made up. None if no arm has
     retired: IntArray | None = None
+    # pulls of each entry on void seeds, which are in no sum; None if there are none
+    void: IntArray | None = None
+
+    def counted(self, times: IntArray) -> IntArray:
+        """How many of these pulls per entry count."""
+        return times if self.void is None else times - self.void
+
+    def rows(self, n_arms: int) -> FloatArray:
+        """Single rewards of arms that were pulled equally often, (rows, arms), but void rows."""
+        assert self.each is not None, "drivers send single rewards where rows are compared"
+        rows = self.each.reshape(n_arms, -1).T
+        return rows if self.void is None else rows[np.isfinite(rows).all(axis=1)]
 
 
 def rewards_of(

@@ -605,6 +605,11 @@ def checked_late(on_late: object, lease: float | None, model: RewardModel) -> On
 
 
 def _checked_ending(on_failure: OnFailure, problem: Problem) -> OnFailure:
+    if on_failure == "void" and not problem.shared_seeds:
+        raise InvalidInput(
+            "`on_failure` is 'void', but only shared seeds can be void: every other pull has a seed"
+            " of its own"
+        )
     if on_failure == "retire" and problem.shared_seeds:
         raise InvalidInput(
             "`on_failure` is 'retire', but on shared seeds no arm can retire: nothing is proved of"

@@ -21,7 +21,7 @@ Population = Literal["these", "like these"]  # that the mean of an arm is over
 Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences", "drift"]
 Seeds = Literal["own", "shared"]  # of pulls: one per pull, or one for a pull of every arm
 OnLate = Literal["wait", "again"] | float
-OnFailure = Literal["stop", "retire"]
+OnFailure = Literal["stop", "retire", "void"]
 UnitName = Literal["%"]  # that means and differences are shown in
 RewardKind = Literal["bounded", "binary", "sub-gaussian", "normal", "undeclared"]
 
@@ -307,7 +307,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     on_failure: Annotated[
         OnFailure,
         setting(
-            "After the last retry: stop the experiment, or retire the arm.",
+            "After the last retry: stop the experiment, retire the arm, or on shared seeds void"
+            " the seed for all arms.",
             select="the error of the function is raised",
             simulate="simulated pulls do not fail",
             forecast="simulated pulls do not fail",

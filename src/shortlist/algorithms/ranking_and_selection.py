@@ -93,9 +93,10 @@ def _rows(arms: IntArray, rows: int, round_: int) -> Generator[Pulls, Rewards, F
 
     It cancels out of differences, and arms that are left have had all rows."""
     progress = Progress(round_, undecided=arms.size)
-    reply = yield Pulls(arms, np.full(arms.size, rows), progress)
-    assert reply.each is not None, "drivers send single rewards where rewards are normal"
-    drawn = reply.each.reshape(arms.size, rows).T
+    drawn: FloatArray = np.empty((0, arms.size))
+    while len(drawn) < rows:  # rows on void seeds are drawn again, on others
+        reply = yield Pulls(arms, np.full(arms.size, rows - len(drawn)), progress)
+        drawn = np.concatenate([drawn, reply.rows(arms.size)])
     centred: FloatArray = drawn - drawn.mean(axis=1, keepdims=True)
     return centred
 

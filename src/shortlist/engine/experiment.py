@@ -45,7 +45,14 @@ from shortlist.engine.log_entries import (
     unused_costs,
 )
 from shortlist.engine.replay import Replica
-from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
+from shortlist.engine.retirement import (
+    arms_of,
+    leaving_arm,
+    may_leave,
+    retirement,
+    voided,
+    worst_rewards,
+)
 from shortlist.engine.runnable import Runnable
 from shortlist.engine.state import NONE
 from shortlist.engine.status import ArmsTold, Status, Vitals, arms_told
@@ -451,9 +458,10 @@ class Experiment(Live, Runnable):
         """Report that a pull failed.
 
         The ticket is handed out again until more than `retries` attempts failed. Then the
-        experiment stops, or with `on_failure` "retire" the arm is retired. If the ticket was told,
-        or its lease has ended, this changes nothing. A bad reward is no failure: results that are
-        missing because of their value would void every guarantee.
+        experiment stops, or with `on_failure` "retire" the arm is retired, with "void" no pull on
+        that seed counts. If the ticket was told, or its lease has ended, this changes nothing.
+        A bad reward is no failure: results that are missing because of their value would void every
+        guarantee.
 
         Args:
             ticket: The ticket, or its number.
@@ -471,20 +479,26 @@ class Experiment(Live, Runnable):
                 told, events = self._given_up(id_, attempts, said, now)
                 failed = [Event(Kind.FAIL, id_, 1, said, now)] * attempts
                 self._append(told=told, events=[*failed, *events])
-                self._catch_up()  # an arm may have left
+                self._catch_up()  # an arm may have left, or a seed be void
                 if self._known.ledger.stopped is not None:
                     self._append(state=State.STOPPED)
 
     def _given_up(
         self, ticket: int, attempts: int, reason: str, now: float
     ) -> tuple[list[RewardRow], list[Event]]:
-        """The entries that retire an arm whose pull failed too often, if the settings say so."""
+        """The entries that retire an arm, or void a seed, whose pull failed too often, if the
+        settings say so."""
         known = self._known
         often = known.ledger.failures[ticket] + attempts > self.settings.retries
         (arm,) = arms_of(known, [ticket])
-        if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
+        if self.settings.on_failure == "stop" or not often:
             return [], []
-        told, events = retirement(known, arm, reason, now)
+        if self.settings.on_failure == "void":
+            told, events = voided(known, ticket, reason, now)
+        elif not may_leave(known, arm):
+            return [], []
+        else:
+            told, events = retirement(known, arm, reason, now)
         return told, [*events, Event(Kind.RESUME, 0, 0, "", now)]
 
     @retried

@@ -264,6 +264,7 @@ class ImportedLog:
         self._arms = {label: arm for arm, label in enumerate(labels)}
         self._model = model
         self._left: set[int] = set()  # arms
+        self._void: set[int] = set()  # tickets
         # the first ticket not asked for, and not handed out
         self._ends = {Kind.STEP: 0, Kind.LEASE: 0}
 
@@ -279,6 +280,8 @@ class ImportedLog:
         self.events.append(Event(kind, ticket, span, text, finite("time", entry["time"]), author))
         if kind is Kind.RETIRE:
             self._left.add(span)
+        if kind is Kind.VOID:
+            self._void.update(range(ticket, ticket + span))
         if kind in self._ends:
             self._ends[kind] = max(self._ends[kind], ticket + span)
 
@@ -295,8 +298,8 @@ class ImportedLog:
         label = entry["arm"]
         if not isinstance(label, str | int) or label not in self._arms:
             raise InvalidInput(f"there is no arm {label!r}")
-        # a ticket of a retired arm that was not handed out has the worst reward
-        left = self._arms[label] in self._left
+        # a ticket of a retired arm, or of a void seed, may be told that was not handed out
+        left = self._arms[label] in self._left or entry["ticket"] in self._void
         ticket = _ticket(entry, 1, self._ends[Kind.STEP if left else Kind.LEASE])
         if ticket in self.rewards:
             raise InvalidInput("a second reward for a ticket")

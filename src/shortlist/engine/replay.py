@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arms import Label, OwnLabel
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.constraints import Constraint, best_set
 from shortlist.driver import Outcome, Run, counted, present_outcome
 from shortlist.engine.checks import Checks
@@ -156,11 +156,12 @@ class Replay:
         arms: IntArray,
         costs: Mapping[int, float],
         retired: IntArray | None = None,
+        void: BoolArray | None = None,
     ) -> None:
         """Answer the oldest batch with the rewards of its tickets, in their order.
 
         `arms` are those of the log, `costs` the actual costs that differ from the declared ones, by
-        ticket, `retired` all arms that have retired by now."""
+        ticket, `retired` all arms that have retired by now, `void` the tickets of void seeds."""
         numbering = self.numbering.oldest
         requested = numbering.arms(numbering.tickets)
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
@@ -168,7 +169,7 @@ class Replay:
                 f"rewards of tickets {numbering.first} to {numbering.end - 1} are not those asked"
                 " for"
             )
-        received = Received(numbering, rewards, costs)
+        received = Received(numbering, rewards, costs, void)
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
         reply = received.rewards(self._prices, single=self._single)
         reply = replace(reply, retired=retired)
@@ -251,10 +252,21 @@ class Replica:
         if news.last == self.ledger.position:
             return
         check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
+        self._check_void(news)
         self._halfway = True
         self.ledger.take_in(news)
         self._advance(news)
         self._halfway = False
+
+    def _check_void(self, news: News) -> None:
+        """Refuse a seed that is void after the search had its rewards, or that cannot be void."""
+        for event in news.events:
+            may = self.settings.on_failure == "void" and event.ticket >= self.replay.numbering.first
+            if event.kind is Kind.VOID and not may:
+                raise StoreDamaged(
+                    f"ticket {event.ticket} of experiment {self.name!r} is void, but the search has"
+                    " had its reward, or its seed cannot be void"
+                )
 
     def _advance(self, news: News) -> None:  # noqa: ARG002  # the ledger has it
         """Let the search continue as far as the rewards take it."""
@@ -271,7 +283,8 @@ class Replica:
         self._gone |= ledger.retired_by(self.replay.number, batch)
         retired = np.array(sorted(self._gone), dtype=np.int64) if self._gone else None
         costs = ledger.costs_in(range(batch.first, batch.end))
-        self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
+        void = ledger.void[span]
+        self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired, void)
 
     def need_tickets(self, method: str) -> None:
         """Refuse a method of tickets where there are none; here there are."""

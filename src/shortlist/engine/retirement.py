@@ -1,8 +1,11 @@
-"""Retired arms: their tickets, and the answer.
+"""Retired arms and void seeds: their tickets, and the answer.
 
 A pull of a retired arm cannot be made any more. It counts as the worst reward that there is, so
 that every search drops the arm; `certified` is told who left, and its guarantee is then about the
-others: docs/experiments.md."""
+others: docs/experiments.md.
+
+A shared seed on which a pull failed for good is void: no pull on it counts, whatever other arms
+gave there. Those that were not made are told a number that is not counted: docs/shared-seeds.md."""
 
 from math import inf
 
@@ -11,6 +14,7 @@ import numpy as np
 from shortlist.arms import position_of
 from shortlist.arrays import FloatArray
 from shortlist.constraints import feasible_without
+from shortlist.engine.log_entries import stretches
 from shortlist.engine.replay import Replica
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
@@ -79,6 +83,30 @@ def retirement(
     if stopped is not None and arms_of(known, [stopped.ticket]) == [arm]:
         events.append(Event(Kind.RESUME, 0, 0, "", now))
     return told, events
+
+
+def voided(
+    known: Replica, ticket: int, reason: str, now: float
+) -> tuple[list[RewardRow], list[Event]]:
+    """The seed of a ticket is void, and its tickets that are not told are not needed.
+
+    It becomes void after all that was told: so the log tells what was drawn."""
+    now = max(now, float(np.nextafter(known.ledger.ended, inf)))
+    same = known.replay.numbering.of_same_seed(ticket)
+    missing = [each for each in same.tolist() if known.ledger.reward(each) is None]
+    any_reward = _any_reward(known.settings.problem, known.ledger.rewards)
+    both = zip(missing, arms_of(known, missing), strict=True)
+    told = [(each, arm, any_reward, now) for each, arm in both]
+    spans = stretches(same)
+    return told, [Event(Kind.VOID, first, span, reason, now) for first, span in spans]
+
+
+def _any_reward(problem: Problem, told: FloatArray) -> float:
+    """A reward that may be told, for a pull that does not count: one that was told, or 0."""
+    seen = told[np.isfinite(told)]
+    low, _ = problem.rewards.support
+    usual = low if problem.rewards.has_range else 0.0
+    return float(seen[0]) if seen.size else usual
 
 
 def arms_of(known: Replica, tickets: list[int]) -> list[int]:

@@ -40,13 +40,15 @@ class Ledger:
         self.left_at = np.full(prices.size, inf)  # (n,) when every arm left
         self.position = 0  # in the log
         self.told = 0  # rewards that the search has, and of these
-        self._worst = 0  # the worst ones, told in place of pulls of retired arms, and
+        self._worst = 0  # the worst ones, told in place of pulls of retired arms,
+        self._unmade = 0  # those in place of pulls on void seeds that were not made, and
         self.late = 0  # those that count because a lease was over
         self.issued = 0  # tickets handed out so far are those below
         # by ticket, NaN where not told; may be longer than `issued`
         self.rewards: FloatArray = np.empty(0)
         self.arms: IntArray = np.empty(0, dtype=np.int64)
         self.drawn: BoolArray = np.empty(0, dtype=np.bool_)
+        self._void_at: FloatArray = np.empty(0)  # when its seed became void; infinite if it is not
         self._missed: BoolArray = np.empty(0, dtype=np.bool_)  # where the reward is for lateness
         # of tickets issued and not told: when their lease ends, and the number of its holder
         self._ends: FloatArray = np.empty(0)
@@ -109,12 +111,17 @@ class Ledger:
     @property
     def made(self) -> int:
         """Pulls that were made and whose reward counts."""
-        return self.told - self._worst - self.late
+        return self.told - self._worst - self._unmade - self.late
+
+    @property
+    def void(self) -> BoolArray:
+        """Which tickets are of void seeds; may be longer than `issued`."""
+        return np.isfinite(self._void_at)
 
     @property
     def undrawn(self) -> int:
-        """Pulls of retired arms that were not made, as far as is known."""
-        return self._worst - len(self.unused)
+        """Pulls of retired arms and on void seeds that were not made, as far as is known."""
+        return self._worst + self._unmade - len(self.unused)
 
     def counted(self, numbering: OpenBatches) -> BoolArray:
         """Which tickets are counted in what is shown: (issued,).
@@ -125,7 +132,10 @@ class Ledger:
         missing = np.flatnonzero(np.isnan(self.rewards[: self.issued]))
         if missing.size:
             arms[missing] = numbering.arms(missing)
-        return counted_pulls(arms, self.drawn[: self.issued], self._prices.size)
+        valid = np.flatnonzero(~self.void[: self.issued])
+        counted = np.zeros(self.issued, dtype=np.bool_)
+        counted[valid] = counted_pulls(arms[valid], self.drawn[valid], self._prices.size)
+        return counted
 
     def tally(self, numbering: OpenBatches, until: float = inf) -> Tally:
         """What is counted of every arm, and what waits, of the tickets before `until`."""
@@ -134,7 +144,8 @@ class Ledger:
         tickets = np.flatnonzero(counted & before)
         rewards = self.rewards[tickets]
         tally.add(self.arms[tickets], np.ones_like(tickets), Rewards(rewards, rewards**2))
-        early = np.flatnonzero(self.drawn[: self.issued] & ~counted & before)
+        valid = self.drawn[: self.issued] & ~self.void[: self.issued]
+        early = np.flatnonzero(valid & ~counted & before)
         tally.waiting += np.bincount(self.arms[early], minlength=self._prices.size)
         return tally
 
@@ -224,8 +235,12 @@ class Ledger:
 
     def take_in(self, news: News) -> None:
         """Add a stretch of the log. Rewards come first: what an event says of a ticket told does
-        not matter. Only who left is known before: of whom nothing more is drawn."""
+        not matter. Only who left, and which seeds are void, is known before: of these nothing more
+        is drawn."""
         for event in news.events:
+            if event.kind is Kind.VOID:
+                self._make_room(event.ticket + event.span)
+                self._void_at[event.ticket : event.ticket + event.span] = event.time
             if event.kind is Kind.RETIRE and event.span not in self.retired:
                 self.retired[event.span] = event.text
                 self.left_at[event.span] = event.time
@@ -246,9 +261,11 @@ class Ledger:
         self.arms[told.tickets] = told.arms
         self.told += told.tickets.size
         # times of an arm are in order: `retirement` and `worst_rewards` in leaving.py see to it
-        drawn = told.times < self.left_at[told.arms]
+        stays = told.times < self.left_at[told.arms]
+        drawn = stays & (told.times < self._void_at[told.tickets])
         self.drawn[told.tickets] = drawn
-        self._worst += int((~drawn).sum())
+        self._worst += int((~stays).sum())
+        self._unmade += int((stays & ~drawn).sum())
         prices = self._prices[told.arms]
         self.declared += float(prices.sum())
         self.spent += float(prices[drawn].sum())
@@ -310,10 +327,11 @@ class Ledger:
             none = np.zeros(more, dtype=np.bool_)
             self.drawn = np.concatenate([self.drawn, none])
             self._missed = np.concatenate([self._missed, none])
+            self._void_at = np.concatenate([self._void_at, np.full(more, inf)])
 
 
 ABOUT_REWARDS = {Kind.COST: "the cost", Kind.UNUSED: "the cost", Kind.LATE: "the lateness"}
-ABOUT_REWARDS[Kind.INFO] = "the info"
+ABOUT_REWARDS |= {Kind.INFO: "the info", Kind.VOID: "the void seed"}
 MOST_UNDER_WAY = 1_000_000  # tickets handed out and not told: each takes memory
 
 

@@ -114,9 +114,11 @@ class Status(Tabular):
     notes: tuple[
         str, ...
     ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
-    #: pulls that were not made, of retired arms: the search counts each as the worst reward
+    #: pulls that were not made, of retired arms, which the search counts as the worst reward, or on
+    #: void seeds, which it does not count
     undrawn: int = 0
-    #: pulls that were made and told after their arm left: they cost, their reward is not used
+    #: pulls that were made and told after their arm left or their seed was void: they cost, their
+    #: reward is not used
     unused: int = 0
     late: int = 0  #: tickets whose lease was over: each counts as the experiment's `on_late`
     unit: str | None = None  #: unit of tables; figures are raw

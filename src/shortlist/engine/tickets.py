@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arms import Label, OwnLabel
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.formatting import given_text
 from shortlist.problem import MOST_COST
@@ -320,6 +320,14 @@ class OpenBatches:
                 column[own] = part
         return Places(*found)
 
+    def of_same_seed(self, ticket: int) -> IntArray:
+        """All tickets at the position of this one in the stream of shared seeds, in order."""
+        (batch,) = (each for each in self.batches if each.first <= ticket < each.end)
+        same: IntArray = batch.tickets[
+            batch.positions(batch.tickets) == batch.positions([ticket])[0]
+        ]
+        return same
+
     def positions(self, tickets: Tickets) -> IntArray:
         """The position of each of the tickets in the stream of shared seeds."""
         ids = np.asarray(tickets, dtype=np.int64)
@@ -587,9 +595,14 @@ class Received:
     declared for the search: pulls that are free would not end."""
 
     def __init__(
-        self, numbering: Numbering, rewards: FloatArray, costs: Mapping[int, float] | None = None
+        self,
+        numbering: Numbering,
+        rewards: FloatArray,
+        costs: Mapping[int, float] | None = None,
+        void: BoolArray | None = None,
     ) -> None:
         self._numbering = numbering
+        self._void = void if void is not None and void.any() else None  # (tickets,)
         self._rewards = rewards
         paid = {} if costs is None else costs
         self._costs = {ticket - numbering.first: cost for ticket, cost in paid.items() if cost}
@@ -600,20 +613,27 @@ class Received:
         `prices` are the declared costs of the arms, for pulls that reported none."""
         entries, arms, draws = self._numbering.places(self._numbering.tickets)
         size = self._numbering.pulls.arms.size
-        sums = sums_by_entry(self._rewards, entries, size)
-        squares = np.bincount(entries, self._rewards**2, size)
-        each = self._rewards[np.lexsort((draws, entries))] if single else None
+        counts = slice(None) if self._void is None else ~self._void
+        own, rewards = entries[counts], self._rewards[counts]
+        sums = sums_by_entry(rewards, own, size)
+        squares = np.bincount(own, rewards**2, size)
+        marked = (
+            self._rewards if self._void is None else np.where(self._void, np.nan, self._rewards)
+        )
+        each = marked[np.lexsort((draws, entries))] if single else None
         costs = None
         if self._costs:
             paid = prices[arms]  # (tickets,)
             paid[list(self._costs)] = list(self._costs.values())
             costs = np.bincount(entries, paid, size).astype(np.float64)
-        return Rewards(sums, np.asarray(squares, dtype=np.float64), each, costs)
+        void = None if self._void is None else np.bincount(entries[self._void], minlength=size)
+        return Rewards(sums, np.asarray(squares, dtype=np.float64), each, costs, void=void)
 
     def by_draw(self) -> tuple[IntArray, FloatArray]:
-        """The arm and the reward of every pull, by arm and draw."""
+        """The arm and the reward of every pull that counts, by arm and draw."""
         _, arms, draws = self._numbering.places(self._numbering.tickets)
         order = np.lexsort((draws, arms))
+        order = order if self._void is None else order[~self._void[order]]
         return arms[order], self._rewards[order]
 
 

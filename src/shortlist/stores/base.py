@@ -60,6 +60,8 @@ class Kind(StrEnum):
     LEASE = "lease"  # the worker `text` holds them until `time`
     FAIL = "fail"  # the evaluation failed at `time`, for the reason `text`
     RESUME = "resume"  # the experiment was resumed at `time`, despite its failures
+    # they are of a shared seed that is void since `time`, for the reason `text`: none counts
+    VOID = "void"
     RETIRE = "retire"  # the arm number `span` was retired at `time`, for the reason `text`
     COST = "cost"  # the actual cost of the pull is the number `text`, not the declared one
     LATE = "late"  # their lease had ended at `time`: their reward is `on_late`

@@ -86,8 +86,9 @@ class DifferencesRace:
         self.course = Course()
         self.budget = Budget(problem)
         self.play: IntArray = np.arange(n)
-        self.top: IntArray = np.arange(k)
-        self.outside: IntArray = np.arange(k, n)
+        unseen = best_first(np.zeros(n), self.ties)
+        self.top: IntArray = np.sort(unseen[:k])
+        self.outside: IntArray = np.sort(unseen[k:])
         self.bounds: FloatArray = np.full((k, n - k), np.inf)
 
     def take(self, arms: IntArray, rewards: FloatArray) -> None:
@@ -190,23 +191,24 @@ def _pull(
 ) -> Generator[Pulls, Rewards, None]:
     """Draw rows of the arms in play."""
     arms = race.play
-    rewards = yield from _drawn(race, arms, np.full(arms.size, rows), bound)
-    race.take(arms, rewards.reshape(arms.size, rows).T)
+    reply = yield from _drawn(race, arms, np.full(arms.size, rows), bound)
+    drawn = reply.rows(arms.size)
+    if drawn.size:  # else all seeds were void
+        race.take(arms, drawn)
 
 
 def _drawn(
     race: DifferencesRace, arms: IntArray, times: IntArray, bound: float
-) -> Generator[Pulls, Rewards, FloatArray]:
-    """Every reward of a batch, entry by entry, in units of the problem."""
+) -> Generator[Pulls, Rewards, Rewards]:
+    """The reply to a batch, with every reward, entry by entry, in units of the problem."""
     course, epsilon = race.course, race.problem.epsilon
     course.batches += 1
     proved = (None, None) if np.isinf(bound) else (bound * epsilon / race.problem.k, race.top)
     progress = Progress(course.batches, 0, 0, arms.size, *proved)
     pulls = Pulls(arms, times, progress)
     reply = yield pulls
-    assert reply.each is not None, "drivers send single rewards where rewards are normal"
     race.budget.pay(pulls, reply)
-    return reply.each
+    return reply
 
 
 def _affords_samples(race: DifferencesRace, sample: TwoStageSample) -> bool:
@@ -222,8 +224,11 @@ def _complete(race: DifferencesRace, sample: TwoStageSample) -> Search:
             return _answer(race, race.top, bound, "race")
         arms = np.flatnonzero(sample.missing)
         times = sample.missing[arms]
-        rewards = yield from _drawn(race, arms, times, bound)
-        for arm, own in zip(arms.tolist(), np.split(rewards, np.cumsum(times)[:-1]), strict=True):
+        reply = yield from _drawn(race, arms, times, bound)
+        assert reply.each is not None, "drivers send single rewards where rewards are normal"
+        for arm, own in zip(
+            arms.tolist(), np.split(reply.each, np.cumsum(times)[:-1]), strict=True
+        ):
             sample.take(arm, own / race.problem.epsilon)
     top = best_first(sample.means(), race.ties)[: race.problem.k]
     return _answer(race, np.sort(top), race.problem.k, "two-stage sample")
@@ -263,7 +268,9 @@ class SharedBudget:
 
     def ranked(self) -> IntArray:
         """All arms, best first."""
-        return best_first(self.compared.effects(), self.ties)
+        seen = self.pulls.any()
+        effects = self.compared.effects() if seen else np.zeros(self.pulls.size)
+        return best_first(effects, self.ties)
 
     def losses(self, ranked: IntArray) -> FloatArray:
         """The expected loss of every arm for its place in the choice: (n,)."""
@@ -317,9 +324,10 @@ def shared_budget_search(problem: Problem, rng: np.random.Generator, least: int 
         progress = Progress(state.batches, undecided=arms.size)
         pulls = Pulls(arms, np.full(arms.size, rows), progress)
         reply: Rewards = yield pulls
-        assert reply.each is not None, "drivers send single rewards on shared seeds"
         state.budget.pay(pulls, reply)
-        state.take(arms, reply.each.reshape(arms.size, rows).T)
-        arms = state.next_arms()
+        drawn = reply.rows(arms.size)
+        if drawn.size:  # else all seeds were void, and the same arms are run on others
+            state.take(arms, drawn)
+            arms = state.next_arms()
         rows = state.rows_for(arms) if arms.size > 1 else 0
     return Answer(np.sort(state.ranked()[: problem.k]))

@@ -287,6 +287,7 @@ EVENT_TEXTS: dict[Kind, Callable[[Event], str]] = {
     Kind.UNUSED: lambda event: (
         f"Ticket {event.ticket:,} was told after its arm was retired: not used"
     ),
+    Kind.VOID: lambda event: f"The seed of {_tickets(event)} is void: {event.text}",
     Kind.OPEN: lambda event: f"Block {event.ticket + 1:,} was opened",
     Kind.COUNTS: lambda event: f"Block {event.ticket + 1:,} was told",
     Kind.ASSIGN: lambda event: f"A visitor was assigned in block {event.ticket + 1:,}",
