@@ -179,8 +179,6 @@ class ShortlistSearchCV(BaseSearchCV):  # type: ignore[misc]
             raise InvalidInput(
                 f"`refit` is {shown(self.refit)}, but must be True, False or the name of a score"
             )
-        if self.error_score != "raise":  # a missing score cannot be compared
-            number("error_score", self.error_score)
 
     def _candidates(self, random: Any) -> list[dict[str, Any]]:
         """All candidates, each once."""
@@ -247,6 +245,9 @@ class ShortlistSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _fit_of(self, X: Any, y: Any, params: Mapping[str, Any]) -> Callable[..., Any]:  # noqa: N803
         """A fit of one candidate on one split, to be made by joblib."""
+        failed = self.error_score
+        if failed != "raise":  # a missing score cannot be compared
+            failed = number("error_score", failed)
 
         def fit(candidate: Mapping[str, Any], split: Split) -> Any:
             return delayed(cross_validate)(
@@ -256,7 +257,7 @@ class ShortlistSearchCV(BaseSearchCV):  # type: ignore[misc]
                 cv=[split],
                 scoring=self.scoring,
                 params=dict(params),
-                error_score=self.error_score,
+                error_score=failed,
                 return_train_score=self.return_train_score,
             )
 
