@@ -1,4 +1,4 @@
-"""Draw the example of the README: `python docs/start/prompts.py`, next to this file."""
+"""Draw the example of the README: `python docs/start/prompts_shown.py`, next to this file."""
 
 import random
 from pathlib import Path
