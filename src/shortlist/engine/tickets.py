@@ -249,9 +249,7 @@ class Numbering:
         both = np.empty((2, offsets.size), dtype=np.int64)
         left = np.arange(offsets.size)
         while left.size:
-            ahead = range(1, self._parts)
-            part = bisect_right(ahead, int(offsets[left[0]]), key=self._begin_of)
-            first, entries, nth = self._part(part)
+            first, entries, nth = self._part(self._part_of(int(offsets[left[0]])))
             inside = offsets[left] - first
             here = (inside >= 0) & (inside < entries.size)
             both[:, left[here]] = entries[inside[here]], nth[inside[here]]
@@ -266,6 +264,15 @@ class Numbering:
 
     def _begin_of(self, part: int) -> int:
         return int(self._before(part).sum())
+
+    def _part_of(self, offset: int) -> int:
+        """The part with this pull. Mostly it is the one that was dealt last; otherwise, finding it
+        takes time in proportion to the number of entries."""
+        if self._dealt is not None:
+            part, (first, entries, _) = self._dealt
+            if first <= offset < first + entries.size:
+                return part
+        return bisect_right(range(1, self._parts), offset, key=self._begin_of)
 
     def _part(self, part: int) -> Dealt:
         """The tickets of a part, in the order in which their pulls are due."""
