@@ -11,6 +11,7 @@ from attack_scale import number_of_runs
 
 import shortlist
 from shortlist import instances
+from shortlist.engine import export_lines, import_lines
 from shortlist.engine.experiment import Experiment
 from shortlist.engine.tickets import State, Ticket
 from shortlist.errors import InvalidInput, StoreExists
@@ -236,6 +237,37 @@ def test_an_arm_that_retires_is_named_where_its_rewards_are_made_up() -> None:
     assert result.regret_bound is not None
     again = Experiment.open(experiment.store, "experiment").result()
     assert again.to_json() == result.to_json()
+
+
+@pytest.mark.parametrize("seed", range(number_of_runs(15, 200)))
+def test_an_arm_that_retires_between_batches_asked_for_ahead_keeps_the_bound(seed: int) -> None:
+    """The choice, which would be final within the batches under way, is about the other arms."""
+    rng = random.Random(seed)
+    store = MemoryStore()
+    experiment = Experiment.create(8, store=store, **WIDE)
+    out: list[Ticket] = []
+    last = rng.randint(90, 300)
+    while experiment.status().told < last and (out := [*out, *experiment.ask(30)]):
+        ticket = out.pop(rng.randrange(len(out)))
+        experiment.tell(ticket, score(ticket))
+    if experiment.state() is not State.FINISHED:
+        arm = rng.choice(experiment.result(partial=True).top)
+        for each in [each for each in out if each.arm == arm]:  # no reward of it is made up
+            out.remove(each)
+            experiment.tell(each, score(each))
+    if experiment.state() is not State.FINISHED:
+        oldest = experiment._known.replay.number
+        experiment.retire(arm)
+        experiment.tell_many([(each, score(each)) for each in out])
+        while tickets := experiment.ask(30):
+            experiment.tell_many([(each, score(each)) for each in tickets])
+        named = [reply.retired is not None for reply in experiment._known.replay.replies]
+        assert named == [number >= oldest for number in range(1, len(named) + 1)]
+    result = experiment.result()
+    assert result.regret_bound is not None
+    copied = MemoryStore()
+    import_lines(export_lines(store, "experiment"), copied)
+    assert Experiment.open(copied).result().to_json() == result.to_json()
 
 
 def test_a_partial_result_carries_the_bound_that_is_proved_so_far() -> None:

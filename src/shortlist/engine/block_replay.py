@@ -74,6 +74,11 @@ class BlockReplay(Replay):
         """There are no tickets."""
         return inf
 
+    @property
+    def number(self) -> int:
+        """There are no batches."""
+        return 0
+
 
 class BlockReplica(Replica):
     """The log of a live test as read so far."""
