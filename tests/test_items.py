@@ -222,7 +222,6 @@ def nothing(arm: object, item: object) -> float:
             {"items": 2, "options": {"window": 3, "min_batch": 4}},
             "`window` is 3, but must be 0 or at least `min_batch` = 4",
         ),
-        ({"window": 9}, "`window` is 9, but only the certificate on items plans batches ahead"),
         ({"items": 2, "options": {"certificate": "split"}}, "'split' and items are given"),
     ],
 )

@@ -438,6 +438,7 @@ class Client(Runnable):
         *,
         lease: float | None = None,
         alive: float | None = None,
+        per_worker: int | None = None,
     ) -> Handout:
         """Ask for tickets: pulls that the search needs next.
 
@@ -449,10 +450,13 @@ class Client(Runnable):
             worker: Name of the worker; its own open tickets come first.
             lease: Seconds for which the tickets are reserved; None for the experiment's default.
             alive: Seconds after which a worker without a sign of life loses its tickets.
+            per_worker: Most open tickets of the worker, those that it holds already included.
+                Default: no other limit than `limit`.
 
         Returns:
             The tickets, and the state of the experiment."""
-        reply = self._call("POST", "/ask", Asking.of(limit, worker, lease, alive)._asdict())
+        asking = Asking.of(limit, worker, lease, alive, per_worker)
+        reply = self._call("POST", "/ask", asking._asdict())
         self._note(reply)
         return handout_of(reply)
 
@@ -579,17 +583,37 @@ class Client(Runnable):
             body["metrics"] = metrics_to_json(metrics)
         return CountsReceipt(**self._call("POST", "/counts", body))
 
-    def retire(self, arm: Label, reason: str = "") -> None:
-        """Retire an arm, for example because it cannot be pulled any more.
+    def void_block(self, block: str, reason: str) -> CountsReceipt:
+        """Leave out a block of a live test whose data were lost.
 
-        The guarantee is then about the remaining arms, unless the arm is retired because of its
+        Decide without looking at results: see `Experiment.void_block`.
+
+        Args:
+            block: Name of the block.
+            reason: What happened; it is shown with the result.
+
+        Returns:
+            The state "void", or "unused" once the test has ended.
+
+        Raises:
+            UnknownName: There is no such block.
+            InvalidInput: The block was told, or the reason is empty."""
+        body = {"block": checked_block(block), "void": checked_block(reason, "reason")}
+        return CountsReceipt(**self._call("POST", "/counts", body))
+
+    def retire(self, arm: Label | Sequence[Label], reason: str = "") -> None:
+        """Retire an arm, for example because it cannot be pulled any more, or several at once.
+
+        The guarantee is then about the remaining arms, unless arms are retired because of their
         rewards.
 
         Args:
-            arm: Label of the arm.
+            arm: Label of the arm, or a list of labels: all of them retire, or none.
             reason: Text for the log."""
-        (label,) = labels_to_keep((arm,))
-        self._call("POST", "/retire", {"arm": label, "reason": text("reason", reason)})
+        given = arm if isinstance(arm, list | tuple) else [arm]
+        labels = list(labels_to_keep(tuple(given)))
+        body = {"arm": labels[0]} if arm is not given else {"arms": labels}
+        self._call("POST", "/retire", {**body, "reason": text("reason", reason)})
 
     def release(
         self,

@@ -203,8 +203,9 @@ def select(
         options: Options of the algorithm, by name.
         max_rounds: Maximum number of batches. Only some algorithms support this.
         min_batch: Minimum number of pulls per batch. Only some algorithms support this.
-        window: On a test set, batches are planned ahead while at most this many cells are under
-            way. Default: three times `workers`; `min_batch` is then half of `workers`.
+        window: Batches are planned ahead while at most this many pulls are under way; only pairs
+            and test sets support this. Default on a test set: three times `workers`, and
+            `min_batch` is then half of `workers`; elsewhere every batch waits for the last.
         certificate: Certificate that proves the regret bound: "pairs", "plans", "split",
             "items", "linear" or "differences". "auto": chosen by the problem.
         features: Known numbers of every arm, a row per arm, or names of columns of a data frame of

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find, name_to_keep
+from shortlist.algorithms.certified import plans_ahead
 from shortlist.arms import Arm, OwnLabel, arms_of, labels_of, labels_to_keep, position_of
 from shortlist.cells import (
     Cells,
@@ -177,7 +178,7 @@ class Settings:
         values = {name: field.default for name, field in FIELDS.items()} | dict(values)
         goal = goal_of(values["epsilon"], values["delta"], values["budget"])
         search = _search(values["algorithm"], goal)
-        values["min_batch"] = _least_batch(values)
+        values |= _batches_of_traffic(values, search, goal)
         told = search.told(values["options"], *(values[name] for name in CUTS))
         asked = _Asked.of(values, goal, told)
         search.check(asked.problem, asked.options)
@@ -369,12 +370,23 @@ def traffic_of(values: Mapping[str, Any]) -> Traffic | None:
     return None
 
 
-def _least_batch(values: Mapping[str, Any]) -> int | None:
-    """The minimum size of batches: by default as many pulls as come while one batch is awaited."""
-    least: int | None = values["min_batch"]
-    if least is None and values["drift"] is False and values["per_day"] is not None:
-        return int(values["per_day"]) * max(1, int(values["delay"]))
-    return least
+def _batches_of_traffic(
+    values: Mapping[str, Any], search: Algorithm, goal: Goal
+) -> dict[str, int | None]:
+    """The size of batches for `per_day` pulls with tickets, unless sizes are given.
+
+    Batches of a day are planned ahead as long as results are awaited. Where a certificate cannot
+    plan ahead, a batch has as many pulls as come while it is awaited."""
+    given = {name: values[name] for name in ("min_batch", "window")}
+    if values["drift"] is not False or values["per_day"] is None or given["min_batch"] is not None:
+        return given
+    per_day, delay = int(values["per_day"]), int(values["delay"])
+    free = given["window"] is None and values["max_rounds"] is None
+    if free and delay and search.name == "certified":
+        problem = _Asked.of(values, goal, {}).problem
+        if plans_ahead(problem, values["certificate"]):
+            return {"min_batch": per_day, "window": per_day * (delay + 1)}
+    return {**given, "min_batch": per_day * max(1, delay)}
 
 
 def _check_live(values: Mapping[str, Any], search: Algorithm) -> None:

@@ -180,8 +180,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     window: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         setting(
-            "On a test set: batches are planned ahead while at most this many cells are under way."
-            " 0: the next batch waits for the last."
+            "Batches are planned ahead while at most this many pulls are under way (pairs and test"
+            " sets). 0: the next batch waits for the last."
         ),
     ] = None
     certificate: Annotated[

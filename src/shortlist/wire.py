@@ -147,6 +147,7 @@ def status_of(data: Json) -> Status:
         workers=data["workers"],
         progress=Progress(**data["progress"]),
         overdue=data["overdue"],
+        overdue_by=data["overdue_by"],
         spent=data["spent"],
         budget=data["budget"],
         bound=data["bound"],

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from attack_scale import number_of_runs
+from scipy.stats import binom
 
 import shortlist
 from shortlist import instances
+from shortlist.engine import export_lines, import_lines
 from shortlist.engine.experiment import Experiment
 from shortlist.engine.tickets import State, Ticket
 from shortlist.errors import InvalidInput, StoreExists
@@ -63,6 +65,95 @@ def test_any_order_of_results_gives_the_same_batches_and_answer(seed: int, worke
     assert (result.top, result.regret_bound) == (ANSWER.top, ANSWER.regret_bound)
     assert result.table == ANSWER.table
     assert Experiment.open(store, "experiment").result().to_json() == result.to_json()
+
+
+PAIRS: list[dict[str, Any]] = [
+    {"arms": 2, "k": 1, "epsilon": 0.1, "rewards": "binary", "window": 60},
+    {"arms": 5, "k": 2, "epsilon": 0.15, "rewards": "binary", "window": 90, "min_batch": 10},
+    {"arms": 4, "k": 1, "epsilon": 0.1, "rewards": (0, 1), "window": 50},
+]
+
+
+def reward_of(ticket: Ticket) -> float:
+    """A function of arm and draw, so that runs can be compared."""
+    assert isinstance(ticket.arm, int)
+    rng = np.random.default_rng([ticket.arm, ticket.draw])
+    return float(rng.random() < 0.62 - 0.08 * ticket.arm)
+
+
+def log_of(experiment: Experiment) -> tuple[Any, ...]:
+    replay, result = experiment._known.replay, experiment.result()
+    return replay.digests, result.top, result.regret_bound, result.table
+
+
+@pytest.mark.parametrize("seed", range(number_of_runs(3, 100)))
+@pytest.mark.parametrize("settings", PAIRS)
+def test_pairs_are_asked_ahead_and_no_order_of_results_matters(
+    settings: dict[str, Any], seed: int
+) -> None:
+    """Also one that depends on the rewards: ones at once, zeros as late as can be."""
+    reference = Experiment.create(store=MemoryStore(), **settings)
+    while tickets := reference.ask(1):
+        reference.tell(tickets[0], reward_of(tickets[0]))
+    rng, store = random.Random(seed), MemoryStore()
+    experiment = Experiment.create(store=store, **settings)
+    out: list[Ticket] = []
+    while more := [*out, *experiment.ask(rng.randint(1, 90))]:
+        out = more
+        rng.shuffle(out)
+        if seed % 3:
+            out.sort(key=reward_of, reverse=seed % 3 == 1)
+        for _ in range(rng.randint(1, len(out))):
+            ticket = out.pop()
+            experiment.tell(ticket, reward_of(ticket))
+        if rng.random() < 0.02:
+            experiment = Experiment.open(store, "experiment")
+    assert log_of(experiment) == log_of(reference)
+    assert log_of(Experiment.open(store, "experiment")) == log_of(reference)
+
+
+def test_traffic_does_not_pause_while_results_are_awaited() -> None:
+    experiment = Experiment.create(3, 1, epsilon=0.02, rewards="binary", window=1200)
+    assert [len(experiment.ask(400)) for _ in range(3)] == [400, 400, 400]
+    waiting = experiment.ask(400)
+    assert len(waiting) < 3 * 6  # whole pulls per arm in every batch
+    assert waiting.state is State.PENDING
+    assert len(Experiment.create(3, 1, epsilon=0.02, rewards="binary").ask(400)) < 20
+
+
+def test_traffic_per_day_is_planned_ahead_where_it_can_be() -> None:
+    late: dict[str, Any] = {"epsilon": 0.01, "drift": False, "per_day": 400, "delay": 3}
+    ahead = {"min_batch": 400, "window": 1600}
+    assert Experiment.create(5, 1, **late).settings.options == ahead
+    assert Experiment.create(200, 40, **late).settings.options == {"min_batch": 1200}
+    assert Experiment.create(5, 1, min_batch=50, **late).settings.options == {"min_batch": 50}
+    assert Experiment.create(5, 1, **late | {"delay": 0}).settings.options == {"min_batch": 400}
+
+
+@pytest.mark.rates
+@pytest.mark.parametrize("slow", [0.0, 1.0])
+def test_results_that_are_late_because_of_their_values_change_no_error_rate(slow: float) -> None:
+    """The best arm is ahead by just more than epsilon; one kind of reward is told last."""
+    runs, failed = number_of_runs(12, 2000), 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        best = int(rng.integers(3))
+        asked: dict[str, Any] = {"epsilon": 0.18, "delta": 0.3, "rewards": "binary", "seed": seed}
+        experiment = Experiment.create(3, 1, window=60, store=MemoryStore(), **asked)
+        out: list[tuple[Ticket, float]] = []
+        while out or experiment.state() in (State.READY, State.PENDING):
+            new = [
+                (each, float(rng.random() < 0.4 + 0.19 * (each.arm == best)))
+                for each in experiment.ask(60)
+            ]
+            out = sorted([*out, *new], key=lambda pair: pair[1] == slow)
+            quick = max(1, sum(reward != slow for _, reward in out))
+            experiment.tell_many(out[:quick])
+            out = out[quick:]
+        result = experiment.result()
+        assert result.regret_bound is not None
+        failed += result.top != (best,) and result.regret_bound < 0.19
+    assert failed <= binom.isf(1e-4, runs, 0.3)
 
 
 def test_tickets_of_later_batches_are_out_before_the_first_is_complete() -> None:
@@ -236,6 +327,37 @@ def test_an_arm_that_retires_is_named_where_its_rewards_are_made_up() -> None:
     assert result.regret_bound is not None
     again = Experiment.open(experiment.store, "experiment").result()
     assert again.to_json() == result.to_json()
+
+
+@pytest.mark.parametrize("seed", range(number_of_runs(15, 200)))
+def test_an_arm_that_retires_between_batches_asked_for_ahead_keeps_the_bound(seed: int) -> None:
+    """The choice, which would be final within the batches under way, is about the other arms."""
+    rng = random.Random(seed)
+    store = MemoryStore()
+    experiment = Experiment.create(8, store=store, **WIDE)
+    out: list[Ticket] = []
+    last = rng.randint(90, 300)
+    while experiment.status().told < last and (out := [*out, *experiment.ask(30)]):
+        ticket = out.pop(rng.randrange(len(out)))
+        experiment.tell(ticket, score(ticket))
+    if experiment.state() is not State.FINISHED:
+        arm = rng.choice(experiment.result(partial=True).top)
+        for each in [each for each in out if each.arm == arm]:  # no reward of it is made up
+            out.remove(each)
+            experiment.tell(each, score(each))
+    if experiment.state() is not State.FINISHED:
+        oldest = experiment._known.replay.number
+        experiment.retire(arm)
+        experiment.tell_many([(each, score(each)) for each in out])
+        while tickets := experiment.ask(30):
+            experiment.tell_many([(each, score(each)) for each in tickets])
+        named = [reply.retired is not None for reply in experiment._known.replay.replies]
+        assert named == [number >= oldest for number in range(1, len(named) + 1)]
+    result = experiment.result()
+    assert result.regret_bound is not None
+    copied = MemoryStore()
+    import_lines(export_lines(store, "experiment"), copied)
+    assert Experiment.open(copied).result().to_json() == result.to_json()
 
 
 def test_a_partial_result_carries_the_bound_that_is_proved_so_far() -> None:

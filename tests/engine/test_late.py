@@ -298,7 +298,8 @@ def test_where_what_is_late_counts_nobody_can_prolong_a_lease(store: Store, cloc
     experiment = new(store, clock, on_late=0)
     (ticket,) = experiment.ask(1, "me")
     clock.now += LEASE / 2
-    for more in ({}, {"alive": 10 * LEASE}):
+    given: list[dict[str, Any]] = [{}, {"alive": 10 * LEASE}]
+    for more in given:
         assert experiment.ask(1, "me", **more) == [ticket]
     with pytest.raises(InvalidInput, match="`lease` is 5, but where what is late counts as 0"):
         experiment.ask(lease=5)

@@ -198,6 +198,56 @@ def test_a_block_whose_visitors_do_not_fit_its_shares_counts_nothing() -> None:
     assert "1 left out" in str(test.status())
 
 
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_block_whose_data_are_lost_is_left_out_and_later_ones_count(
+    kind: str, tmp_path: Path
+) -> None:
+    with place(kind, tmp_path) as where:
+        settings: dict[str, Any] = {"epsilon": 0.01, "delta": 0.1, "per_day": 300}
+        test: Any = create(PAGES, 1, store=where, name="pages", rewards="binary", **settings)
+        rng = np.random.default_rng(0)
+        for day in ("monday", "tuesday", "wednesday"):
+            test.shares(day)
+        told = {day: counts(test.shares(day).percent, rng) for day in ("monday", "wednesday")}
+        assert test.tell_counts("monday", told["monday"]).state == "counted"
+        assert test.tell_counts("wednesday", told["wednesday"]).state == "waiting"
+        with pytest.raises(InvalidInput, match="'monday', but was told"):
+            test.void_block("monday", "a bad day")
+        with pytest.raises(InvalidInput, match="`reason` is ''"):
+            test.void_block("tuesday", "")
+        with pytest.raises(UnknownName, match="'friday'"):
+            test.void_block("friday", "never opened")
+        receipt = test.void_block("tuesday", "the warehouse lost it")
+        assert (receipt.state, receipt.reason) == ("void", "the warehouse lost it")
+        assert test.void_block("tuesday", "again").reason == "the warehouse lost it"
+        assert test.tell_counts("tuesday", told["monday"]).state == "void"
+        assert test.tell_counts("wednesday", told["wednesday"]).state == "counted"
+        assert "2 blocks counted, 1 left out, 1 void, the first is 'tuesday'" in test.status().live
+        notes = test.result(partial=True).notes
+        assert "block 'tuesday' is void, so nothing of it counts: the warehouse lost it" in notes
+
+
+def test_a_void_block_changes_nothing_of_what_is_known() -> None:
+    rng = np.random.default_rng(1)
+    days = [counts(dict.fromkeys(PAGES, 100 / 3), rng) for _ in range(4)]
+    tests = live(), live()
+    for test, left_out in zip(tests, (True, False), strict=True):
+        for day, rows in enumerate(days):
+            test.shares(f"day {day}")
+            if left_out and day == 1:
+                test.shares("lost")
+                test.void_block("lost", "no data")
+            if test.state().value == "ready":
+                test.tell_counts(f"day {day}", rows)
+    first, second = (test.result(partial=True) for test in tests)
+    assert (first.top, first.pulls) == (second.top, second.pulls)
+    assert first.leads is not None
+    assert second.leads is not None
+    # the sample-ratio test of one more block costs one part in a million of the level
+    assert np.allclose(first.leads.lead, second.leads.lead)
+    assert np.allclose(first.leads.high, second.leads.high, rtol=1e-4)
+
+
 def test_a_visitor_keeps_the_arm_and_counts_once_in_the_block_of_the_first_visit() -> None:
     test = live()
     first = {f"visitor {i}": test.assign(f"visitor {i}", "monday") for i in range(60)}
@@ -532,6 +582,32 @@ def test_the_command_line_opens_blocks_and_tells_counts(days: Path) -> None:
     assert "1 block counted" in status.stdout
 
 
+def test_a_restated_day_stops_no_other_day_of_its_file(days: Path) -> None:
+    store = ["--store", str(days / "t.db")]
+    for day in ("monday", "tuesday", "wednesday"):
+        assert invoke(["shares", "--block", day, *store]).exit_code == 0
+    file = days / "days.csv"
+    row = "{0},a,100,60\n{0},b,100,{1}\n{0},c,100,30\n"
+    file.write_text("block,arm,visitors,conversions\n" + row.format("monday", 40))
+    assert invoke(["tell", "--counts", str(file), *store]).exit_code == 0
+    rows = [row.format(day, 41) for day in ("monday", "tuesday", "wednesday")]
+    file.write_text("block,arm,visitors,conversions\n" + "".join(rows))
+    told = invoke(["tell", "--counts", str(file), *store])
+    assert told.exit_code == 2
+    assert "block 'tuesday': counted\nblock 'wednesday': counted\n" in told.stderr
+    assert "block 'monday' is told (100, 41.0) for arm 'b'" in told.stderr
+    assert "before, which stays: leave this block out" in told.stderr
+
+
+def test_the_command_line_leaves_out_a_block_whose_data_are_lost(days: Path) -> None:
+    store = ["--store", str(days / "t.db")]
+    invoke(["shares", "--block", "monday", *store])
+    told = invoke(["tell", "--block", "monday", "--void", "disk full", *store])
+    assert (told.exit_code, told.stderr) == (0, "block 'monday': void\n")
+    refused = invoke(["tell", "--void", "disk full", *store])
+    assert "`void` is 'disk full', but goes with --block alone" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "options", "rule"),
     [
@@ -577,7 +653,7 @@ def test_a_visitor_who_is_twice_in_a_log_counts_once() -> None:
 
 def test_a_block_without_counts_is_refused(days: Path) -> None:
     told = invoke(["tell", "0", "1", "--block", "x", "--store", str(days / "t.db")])
-    assert "goes with --counts only" in told.stderr
+    assert "goes with --counts or --void only" in told.stderr
 
 
 def test_the_command_line_says_when_a_test_has_ended(tmp_path: Path) -> None:

@@ -44,6 +44,16 @@ def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
     assert (result.arms[2].pulls, result.arms[2].mean, result.pulls) == (2, 1.0, result.spent)
 
 
+def test_several_arms_retire_together_or_none_does() -> None:
+    experiment = Experiment.create(["a", "b", "c", "d"], 1, **ASKED)
+    experiment.ask(4)
+    with pytest.raises(InvalidInput, match="cannot retire 'c'"):
+        experiment.retire(["a", "b", "c"], "quit")
+    assert "retired" not in experiment.status().arms.places
+    experiment.retire(["a", "b"], "quit")
+    assert experiment.status().arms.places.count("retired") == 2
+
+
 def test_what_is_under_way_of_it_is_not_waited_for_and_may_still_come() -> None:
     experiment = Experiment.create(["a", "b", "c"], 1, **ASKED)
     tickets = experiment.ask(60, "ann")

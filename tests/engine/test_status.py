@@ -14,6 +14,7 @@ from shortlist.confidence import places
 from shortlist.engine import Experiment
 from shortlist.engine import experiment as view
 from shortlist.engine.status import arms_told
+from shortlist.errors import InvalidInput
 from shortlist.formatting import bound_text
 from shortlist.stores.base import MemoryStore
 
@@ -155,3 +156,33 @@ def test_what_was_told_of_arms_is_worked_out_once_a_change_and_while_nobody_wait
         experiment.tell(experiment.ask()[0], 0.5)
     with pytest.raises(ValueError, match="read-only"):
         experiment.status().arms.means[0] = 1
+
+
+def test_a_status_names_workers_who_may_have_quit() -> None:
+    now = [1000.0]
+    made = Experiment.create(4, 1, budget=30, lease=60, store=MemoryStore(), clock=lambda: now[0])
+    made.ask(2, "ann")
+    now[0] += 50
+    made.ask(1, "ben")
+    now[0] += 30
+    status = made.status()
+    assert (status.overdue, dict(status.overdue_by)) == (2, {"ann": 2})
+    assert "held by ann (2), ben (1); late: ann (2); release the tickets" in " ".join(
+        str(status).split()
+    )
+    assert made.release("ann") == 2
+    assert not made.status().overdue_by
+
+
+def test_a_worker_who_asks_twice_gets_the_same_tickets_and_no_more_than_its_share() -> None:
+    made = Experiment.create(4, 1, budget=60, algorithm="uniform", store=MemoryStore())
+    first = made.ask(3, "ann")
+    assert [each.id for each in made.ask(3, "ann")] == [each.id for each in first]
+    more = made.ask(50, "ann", per_worker=5)
+    assert [each.id for each in more][:3] == [each.id for each in first]
+    assert len(more) == 5
+    assert len(made.ask(50, "ben", per_worker=5)) == 5
+    made.tell_many((each, 1.0) for each in more[:2])
+    assert len(made.ask(50, "ann", per_worker=5)) == 5
+    with pytest.raises(InvalidInput, match="`per_worker` is 5, but needs a `worker`"):
+        made.ask(50, per_worker=5)

@@ -323,7 +323,7 @@ CANNOT_CUT = "cannot set the size or number of its batches; certified and expect
 CANNOT = {
     "max_rounds": CANNOT_CUT,
     "min_batch": CANNOT_CUT,
-    "window": "does not plan batches ahead; certified does on a test set",
+    "window": "does not plan batches ahead; certified does",
     "certificate": "has no certificates to choose from; certified has",
 }
 

@@ -82,8 +82,9 @@ def certified(
     docs/pairs.md says what holds for other rewards. Batches have at least `min_batch` pulls, unless
     fewer complete all samples; of the split certificate, only those that explore. Pairs and items
     take at most `max_rounds` batches (pairs one more if rewards that were all 0 or 1 turn out not
-    to be). On items, batches are planned ahead while at most `window` cells are under way, and an
-    arm is scored on `min_items` items at a time after its first ones, or on all it has left."""
+    to be). Pairs and items plan batches ahead while at most `window` pulls are under way; then a
+    batch of pairs has at least a sixth of them, unless `min_batch` says otherwise. On items an arm
+    is scored on `min_items` items at a time after its first ones, or on all it has left."""
     word("certificate", certificate, get_args(Certificate))
     retired = Retired(problem.n_arms)
     if problem.items is not None or certificate == "items":
@@ -93,10 +94,58 @@ def certified(
             check_matroid(problem.constraint)
         width = _width(min_batch, window, max_rounds, min_items)
         return informed(items_search(problem, rng, retired, width), retired)
-    _refuse("only the certificate on items plans batches ahead", window=window)
     _refuse("there are no items", min_items=min_items)
-    search = _search_by(problem, rng, retired, certificate, min_batch, max_rounds)
+    if window:
+        search = _ahead(problem, rng, retired, certificate, min_batch, window, max_rounds)
+    else:
+        search = _search_by(problem, rng, retired, certificate, min_batch, max_rounds)
     return informed(search, retired)
+
+
+def _ahead(
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired,
+    certificate: str,
+    least: int | None,
+    window: int,
+    max_rounds: int | None,
+) -> Search:
+    """The pairs certificate with batches that are planned ahead; another one is refused."""
+    taken = certificate if certificate != "auto" else _unless_pairs(problem)
+    if taken != "pairs":
+        _refuse(
+            f"batches are planned ahead by the certificates 'pairs' and 'items', and not by"
+            f" {taken!r}, which this problem needs",
+            window=window,
+        )
+    if problem.limits is not None:
+        _refuse("where arms have limits, every batch waits for the one before", window=window)
+    _refuse(f"`window` is {window}: batches planned ahead have no rounds", max_rounds=max_rounds)
+    _width(least, window, max_rounds, None)  # its check
+    swaps = log_swaps_of(problem)
+    if swaps is not None and not swaps:
+        return _only_set(problem)
+    _check_constraint(problem, taken)
+    _check_features(problem, taken)
+    return pairs_search(problem, rng, retired, least=least, window=window)
+
+
+def plans_ahead(problem: Problem, certificate: str) -> bool:
+    """Whether pairs of arms are compared, so that batches may be planned ahead."""
+    taken = certificate if certificate != "auto" else _unless_pairs(problem)
+    return taken == "pairs" and problem.items is None and problem.limits is None
+
+
+def _unless_pairs(problem: Problem) -> str:
+    """The certificate that the problem needs."""
+    if problem.features is not None and problem.features.declared:
+        return "linear"
+    if problem.traffic is not None:
+        return "drift"
+    if problem.shared_seeds or not problem.rewards.knows_spread:
+        return "differences"
+    return suitable(problem)
 
 
 def _search_by(
@@ -128,11 +177,7 @@ def _search_by(
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)
-    if problem.features is not None and taken not in GUIDED:
-        raise UnsupportedGoal(
-            f"`features` are given, but the certificate {taken!r}, which {problem.n_arms} arms and"
-            f" k = {problem.k} need, is not guided by them; 'linear' rests on them: say `linear`"
-        )
+    _check_features(problem, taken)
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _fallback(problem, rng), retired)
     if taken == "pairs":
@@ -151,6 +196,14 @@ def _search_by(
             "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"
         )
     return plans_search(replace(problem, features=None), rng, retired)
+
+
+def _check_features(problem: Problem, taken: str) -> None:
+    if problem.features is not None and taken not in GUIDED:
+        raise UnsupportedGoal(
+            f"`features` are given, but the certificate {taken!r}, which {problem.n_arms} arms and"
+            f" k = {problem.k} need, is not guided by them; 'linear' rests on them: say `linear`"
+        )
 
 
 def _width(

@@ -8,7 +8,7 @@ import click
 from shortlist.cli.files import labelled
 from shortlist.cli.options import open_experiment, store_options
 from shortlist.cli.output import format_option, note, print_rows
-from shortlist.errors import InvalidInput
+from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.reading.counts import decimal, whole
 from shortlist.reading.files import FileLine, read_columns
 
@@ -52,8 +52,8 @@ def shares(*, block: str | None, store: str, name: str | None, style: str) -> No
 
 
 def tell_counts(path: str, block: str | None, store: str, name: str | None) -> None:
-    """Tell the blocks in a file."""
-    told = read_counts(path, block)
+    """Tell the blocks in a file; one that was told before with other counts stops no other."""
+    told, refused = read_counts(path, block), list[ConflictingReward]()
     with open_experiment(store, name) as experiment:
         labels = experiment.settings.labels
         for each, block_counts in told.items():
@@ -62,8 +62,22 @@ def tell_counts(path: str, block: str | None, store: str, name: str | None) -> N
                 name: {labelled("arm", arm, labels): total for arm, total in sums.items()}
                 for name, sums in block_counts.metrics.items()
             }
-            receipt = experiment.tell_counts(each, counts, metrics=metrics)
-            note(f"block {each!r}: {receipt.state}")
+            try:
+                receipt = experiment.tell_counts(each, counts, metrics=metrics)
+                note(f"block {each!r}: {receipt.state}")
+            except ConflictingReward as error:
+                refused.append(error)
+    for other in refused[1:]:
+        note(f"refused: {other}")
+    if refused:
+        raise refused[0]
+
+
+def void_block(block: str, reason: str, store: str, name: str | None) -> None:
+    """Leave out a block whose data were lost."""
+    with open_experiment(store, name) as experiment:
+        receipt = experiment.void_block(block, reason)
+    note(f"block {block!r}: {receipt.state}")
 
 
 def read_counts(path: str, block: str | None) -> dict[str, BlockCounts]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shortlist.cli.blocks import tell_counts
+from shortlist.cli.blocks import tell_counts, void_block
 from shortlist.cli.files import (
     arms_argument,
     labelled,
@@ -36,6 +36,7 @@ from shortlist.formatting import given_text
 from shortlist.reading.files import open_text
 
 if TYPE_CHECKING:
+    from shortlist import Client, Experiment
     from shortlist.engine import Handout
 
 
@@ -84,8 +85,18 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
 
 @click.command()
 @store_options
-@click.option("--limit", type=int, default=1, show_default=True, help="Maximum number of tickets.")
-@click.option("--worker", help="Name of the worker; its open tickets come first.")
+@click.option(
+    "--limit",
+    type=int,
+    help="Maximum number of tickets. Default: 1, or as many as --per-worker allows.",
+)
+@click.option(
+    "--worker",
+    "workers",
+    multiple=True,
+    help="Name of the worker; its open tickets come first. Repeat it for several workers.",
+)
+@click.option("--per-worker", type=int, help="Maximum number of open tickets per worker.")
 @format_option
 @click.pass_context
 def ask(
@@ -94,8 +105,9 @@ def ask(
     *,
     store: str,
     name: str | None,
-    limit: int,
-    worker: str | None,
+    limit: int | None,
+    workers: tuple[str, ...],
+    per_worker: int | None,
     style: str,
 ) -> None:
     """Print tickets: pulls to make and tell.
@@ -106,11 +118,18 @@ def ask(
     \b
     Example:
       shortlist ask --store tests.db --limit 10 --worker ann --format csv
+      shortlist ask --store tests.db --worker ann --worker ben --per-worker 5 --format csv
     """
+    most = (per_worker or 1) * max(1, len(workers)) if limit is None else limit
     with open_experiment(store, name) as experiment:
-        handout = experiment.ask(limit, worker)
+        handouts = _handouts(experiment, most, workers, per_worker)
+        handout = next(reversed(handouts.values()))
         trouble = experiment.status().trouble if handout.state == "stopped" else ""
-    rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
+    rows = [
+        {"ticket": row.pop("id"), **row, **({"worker": worker} if len(workers) > 1 else {})}
+        for worker, tickets in handouts.items()
+        for row in map(asdict, tickets)
+    ]
     for row in rows:
         del row["experiment"]  # tickets are told by number
         if row["item"] is None:
@@ -121,8 +140,8 @@ def ask(
         ]
     if rows or style == "json":
         print_rows(rows, style)
-    if len(rows) < limit:
-        note(f"{len(rows)} of {limit} tickets: {handout.state}{_meanwhile(handout)}")
+    if len(rows) < most:
+        note(f"{len(rows)} of {most} tickets: {handout.state}{_meanwhile(handout)}")
     if trouble:
         raise stopped(trouble)
     if not rows:
@@ -146,7 +165,12 @@ def ask(
     help="CSV of a live test with columns `arm`, `visitors`, `sum` or `conversions`, optionally"
     " `block`, `squares`, and `metric:NAME` for every metric; - is stdin.",
 )
-@click.option("--block", metavar="NAME", help="Block of --counts, if it has no column `block`.")
+@click.option("--block", metavar="NAME", help="Block of --counts or --void.")
+@click.option(
+    "--void",
+    metavar="REASON",
+    help="Leave out a block whose data were lost, for a reason unrelated to results.",
+)
 @click.option("--cost", type=float, help="Actual cost of the pull; default: the declared cost.")
 @click.option(
     "--failed", metavar="REASON", help="Report a failed pull instead of a reward, with this reason."
@@ -159,6 +183,7 @@ def tell(
     path: str | None,
     counts: str | None,
     block: str | None,
+    void: str | None,
     cost: float | None,
     failed: str | None,
     store: str,
@@ -175,14 +200,20 @@ def tell(
       shortlist tell 1 --failed 'no network' --store tests.db
       shortlist tell --file rewards.csv --store tests.db
       shortlist tell --counts day.csv --block 2026-03-02 --store live.db
+      shortlist tell --block 2026-03-03 --void 'the warehouse lost the day' --store live.db
     """
+    if void is not None:
+        if (ticket, reward, path, failed, cost, counts) != (None,) * 6 or block is None:
+            raise InvalidInput(f"`void` is {void!r}, but goes with --block alone")
+        void_block(block, void, store, name)
+        return
     if counts is not None:
         if (ticket, reward, path, failed, cost) != (None,) * 5:
             raise InvalidInput("`counts` is given, but goes with --block alone")
         tell_counts(counts, block, store, name)
         return
     if block is not None:
-        raise InvalidInput(f"`block` is {block!r}, but goes with --counts only")
+        raise InvalidInput(f"`block` is {block!r}, but goes with --counts or --void only")
     given = (ticket is not None, reward is not None, path is not None, failed is not None)
     if given not in {
         (True, True, False, False),
@@ -321,6 +352,18 @@ def verify(context: click.Context, /, *, store: str, style: str) -> None:
         context.exit(1)
 
 
+def _handouts(
+    experiment: "Experiment | Client", most: int, workers: tuple[str, ...], per_worker: int | None
+) -> "dict[str | None, Handout]":
+    """The tickets of every worker, or of one without a name, in turn until there are no more."""
+    handouts: dict[str | None, Handout] = {}
+    for worker in workers or (None,):
+        left = most - sum(map(len, handouts.values()))
+        if left > 0 or not handouts:
+            handouts[worker] = experiment.ask(left, worker, per_worker=per_worker)
+    return handouts
+
+
 def _meanwhile(handout: "Handout") -> str:
     """The arm to serve if you cannot wait for a ticket."""
     if handout.state != "pending" or handout.meanwhile is None:
@@ -351,8 +394,8 @@ def retire(*, arms: tuple[str, ...], reason: str, store: str, name: str | None) 
     """
     with open_experiment(store, name) as experiment:
         labels = [labelled("arm", arm, experiment.settings.labels) for arm in arms]
+        experiment.retire(labels, reason)
         for label in labels:
-            experiment.retire(label, reason)
             note(f"{label!r} is retired")
 
 

@@ -25,7 +25,7 @@ from shortlist.engine.checks import Checks
 from shortlist.engine.replay import NOTHING, STATES, Replay, Replica
 from shortlist.engine.tickets import Numbering, OpenBatches, State
 from shortlist.errors import InvalidInput
-from shortlist.formatting import plural, readable
+from shortlist.formatting import plural, printable, readable
 from shortlist.interim import Tally
 from shortlist.problem import Problem
 from shortlist.result import Result
@@ -73,6 +73,11 @@ class BlockReplay(Replay):
     def taken(self) -> float:
         """There are no tickets."""
         return inf
+
+    @property
+    def number(self) -> int:
+        """There are no batches."""
+        return 0
 
 
 class BlockReplica(Replica):
@@ -152,8 +157,11 @@ class BlockReplica(Replica):
         open_ = [block.name for block in blocks.all if block.rows is None]
         facts = [f"{plural(self.test.counted, 'block')} counted"]
         left_out = blocks.passed - self.test.counted
+        void = [block.name for block in blocks.all if block.void is not None]
         if left_out:
             facts.append(f"{left_out:,} left out")
+        if void:
+            facts.append(f"{len(void):,} void, the first is {void[0]!r}")
         if open_:
             facts.append(f"{len(open_):,} not told yet, the first is {open_[0]!r}")
         return ", ".join(facts)
@@ -195,11 +203,16 @@ class BlockReplica(Replica):
         return None if bound is None else bound * self.settings.problem.rewards.scale
 
     def _notes(self) -> tuple[str, ...]:
-        """Leads that change, once there is something to look at."""
+        """Void blocks, and leads that change, once there is something to look at."""
+        void = [
+            f"block {block.name!r} is void, so nothing of it counts: {printable(block.void)}"
+            for block in self.blocks.all
+            if block.void is not None
+        ]
         counted = self.blocks.counted
         if not counted:
-            return ()
-        return trend_notes(counted, self.settings.labels, self.settings.problem)
+            return tuple(void)
+        return (*void, *trend_notes(counted, self.settings.labels, self.settings.problem))
 
 
 def day_of(name: str) -> float | None:

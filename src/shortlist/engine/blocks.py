@@ -58,9 +58,10 @@ class CountsReceipt:
     """What became of the counts of a block."""
 
     block: str  #: name of the block
-    #: "counted", "waiting" for an earlier block, "skipped", "refused", or "unused" after the end
+    #: "counted", "waiting" for an earlier block, "skipped", "refused", "void", or "unused" after
+    #: the end
     state: str
-    reason: str = ""  #: why it was refused
+    reason: str = ""  #: why it was refused or is void
 
 
 @dataclass(slots=True)
@@ -73,6 +74,7 @@ class TestBlock:
     opened: float  # seconds since 1970
     rows: tuple[CountsRow, ...] | None = None  # one per arm, once it is told
     refused: bool = False
+    void: str | None = None  # why, if its data were lost and nothing of it counts
     assigned: Counter[int] = field(default_factory=Counter)  # visitors of every arm, by `assign`
     retired: set[int] = field(default_factory=set)  # arms that retired while it was open
     # of every metric: its terms, if it was known when the block was opened, and its sum per arm
@@ -185,6 +187,8 @@ class Blocks:
         block.rows = rows
         self._measure(block, data.get("metrics", {}))
         block.refused = bool(data.get("refused", False))
+        block.void = None if data.get("void") is None else str(data["void"])
+        block.refused |= block.void is not None
         self._pass()
 
     def _measure(self, block: TestBlock, data: Mapping[str, Sequence[float]]) -> None:
@@ -280,6 +284,8 @@ class Blocks:
     def state_of(self, block: TestBlock) -> CountsReceipt:
         """What became of a block that was told."""
         traffic = self._problem.traffic
+        if block.void is not None:
+            return CountsReceipt(block.name, "void", block.void)
         if block.refused:
             return CountsReceipt(block.name, "refused", MISMATCH)
         if block.number >= self.passed:
@@ -319,6 +325,13 @@ def counting(
         data["metrics"] = {name: [_short(each) for each in sums] for name, sums in metrics.items()}
     if not is_plausible(times, block.terms.shares):
         data["refused"] = True
+    return Event(Kind.COUNTS, block.number, 0, json.dumps(data, separators=(",", ":")), now)
+
+
+def voiding(block: TestBlock, reason: str, now: float) -> Event:
+    """The entry of the log that leaves out a block whose data were lost."""
+    counts = [_plain(NO_VISITORS)] * block.terms.shares.size
+    data = {"counts": counts, "refused": True, "void": reason}
     return Event(Kind.COUNTS, block.number, 0, json.dumps(data, separators=(",", ":")), now)
 
 

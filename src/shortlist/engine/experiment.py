@@ -284,11 +284,12 @@ class Experiment(Live, Runnable):
         *,
         lease: float | None = None,
         alive: float | None = None,
+        per_worker: int | None = None,
     ) -> Handout:
         """Up to `limit` tickets: pulls that the search wants next.
 
         A worker that gives a name gets its own open tickets first, as after a crash, and their
-        leases again from the start.
+        leases again from the start: one that asks twice gets the same tickets.
 
         Args:
             limit: The most tickets to hand out.
@@ -296,11 +297,13 @@ class Experiment(Live, Runnable):
             lease: Seconds until the results are due; default: those of the experiment.
             alive: A promise to ask again within this many seconds. A worker that does not is gone,
                 and its tickets are handed out again.
+            per_worker: Most open tickets of the worker, those that it holds already included.
+                Default: no other limit than `limit`.
 
         Returns:
             The tickets. If there are fewer than asked for, their `state` says why; if that is
             PENDING, `meanwhile` is the best arm so far, for callers who cannot wait."""
-        asking = Asking.of(limit, worker, lease, alive)._replace(lease=lease)
+        asking = Asking.of(limit, worker, lease, alive, per_worker)._replace(lease=lease)
         with self._handing_out(asking) as (ids, due, state):
             tickets = self._known.tickets(ids, due)
             meanwhile = self._known.best_so_far() if state is State.PENDING else None
@@ -502,8 +505,8 @@ class Experiment(Live, Runnable):
         return told, [*events, Event(Kind.RESUME, 0, 0, "", now)]
 
     @retried
-    def retire(self, arm: Label, reason: str = "") -> None:
-        """Retire an arm, for example because it cannot be pulled any more.
+    def retire(self, arm: Label | Sequence[Label], reason: str = "") -> None:
+        """Retire an arm, for example because it cannot be pulled any more, or several at once.
 
         It is not chosen, and its open tickets are told the worst reward. The guarantee of
         `certified` is then about the remaining arms: the regret against their k best is within the
@@ -512,7 +515,7 @@ class Experiment(Live, Runnable):
         have been chosen: the best of the others takes its place.
 
         Args:
-            arm: Label of the arm.
+            arm: Label of the arm, or a list of labels: all of them retire, or none.
             reason: Text for the log.
 
         Raises:
@@ -520,10 +523,11 @@ class Experiment(Live, Runnable):
                 or rewards have no range."""
         said = text("reason", reason)
         with self._writing() as now:
-            number = leaving_arm(self._known, arm)
-            told, events = retirement(self._known, number, said, now)
-            self._append(told=told, events=events)
-            self._catch_up()  # that it left
+            for each in arm if isinstance(arm, list | tuple) else [arm]:
+                number = leaving_arm(self._known, each)
+                told, events = retirement(self._known, number, said, now)
+                self._append(told=told, events=events)
+                self._catch_up()  # that it left
 
     def release(
         self,

@@ -265,6 +265,7 @@ class ImportedLog:
         self._model = model
         self._left: set[int] = set()  # arms
         self._void: set[int] = set()  # tickets
+        self._steps = 0  # batches, and the answer
         # the first ticket not asked for, and not handed out
         self._ends = {Kind.STEP: 0, Kind.LEASE: 0}
 
@@ -272,18 +273,25 @@ class ImportedLog:
         """Add an event."""
         kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0, at_most=inf)
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
-        limit = len(self._arms) - 1 if kind is Kind.RETIRE else limit  # it is about an arm
         if kind in OF_BLOCKS:
             limit = int(MOST_PULLS)
-        ticket = _ticket(entry, span, limit)
+        left = kind is Kind.RETIRE  # it is about an arm and a batch
+        ticket = self._batch(entry, span) if left else _ticket(entry, span, limit)
         text, author = _stored(entry["text"]), _stored(entry.get("author", ""))
         self.events.append(Event(kind, ticket, span, text, finite("time", entry["time"]), author))
-        if kind is Kind.RETIRE:
+        if left:
             self._left.add(span)
         if kind is Kind.VOID:
             self._void.update(range(ticket, ticket + span))
+        self._steps += kind is Kind.STEP
         if kind in self._ends:
             self._ends[kind] = max(self._ends[kind], ticket + span)
+
+    def _batch(self, entry: dict[str, Any], arm: int) -> int:
+        """The oldest batch that was open when an arm retired."""
+        if arm >= len(self._arms):
+            raise InvalidInput(f"arm {arm} retired, but there are {len(self._arms):,} arms")
+        return whole("ticket", entry["ticket"], at_least=0, at_most=max(1, self._steps))
 
     def check_under_way(self) -> None:
         """Refuse more open tickets than a program could keep in mind."""

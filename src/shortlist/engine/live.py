@@ -24,6 +24,7 @@ from shortlist.engine.blocks import (
     assigned_arm,
     counting,
     opening,
+    voiding,
 )
 from shortlist.engine.replay import Replica
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownName, caution
@@ -163,7 +164,7 @@ class Live:
                 block has the same metrics; those of `guardrails` are among them.
 
         Returns:
-            Whether the block counts, waits for an earlier one, was skipped or refused.
+            Whether the block counts, waits for an earlier one, was skipped, refused or is void.
 
         Raises:
             UnknownName: There is no such block or arm.
@@ -196,6 +197,8 @@ class Live:
                 return CountsReceipt(name, "unused")  # the test has ended: shares opened no block
             if block is None:
                 raise UnknownName(f"`block` is {name!r}, but no block of that name was opened")
+            if block.void is not None:
+                return known.blocks.state_of(block)
             rows = checked_rows(block, counts, self.settings)
             sums = checked_metrics(block, metrics, rows, known.blocks, self.settings)
             if block.rows is not None:
@@ -207,6 +210,51 @@ class Live:
             self._store.append(self.name, events=[counting(block, rows, sums, now)])
             self._catch_up()
             return known.blocks.state_of(block)
+
+    @retried
+    def void_block(self, block: str, reason: str) -> CountsReceipt:
+        """Leave out a block whose data were lost, so that later blocks can count.
+
+        Nothing of a void block counts, nor do its visitors later. Void a block only if its data are
+        lost or spoilt for a reason that has nothing to do with who was assigned to which arm, and
+        nothing with results of this block or later ones; decide without looking at any of them
+        (docs/drift.md). It cannot be undone, and a block that was told cannot be voided.
+
+        Args:
+            block: Name of the block.
+            reason: What happened; it is shown with the result.
+
+        Returns:
+            The state "void", or "unused" once the test has ended.
+
+        Raises:
+            UnknownName: There is no such block.
+            InvalidInput: The block was told, or the reason is empty.
+
+        Example:
+            >>> import shortlist
+            >>> test = shortlist.Experiment.create(["a", "b"], 1, epsilon=0.01, per_day=1000)
+            >>> _ = test.shares("monday")
+            >>> test.void_block("monday", "the warehouse lost the day").state
+            'void'
+        """
+        name, why = checked_block(block), checked_block(reason, "reason")
+        with self._writing() as now:
+            known = live_replica(self._known, "void_block")
+            found = known.blocks.by_name.get(name)
+            if found is None:
+                raise UnknownName(f"`block` is {name!r}, but no block of that name was opened")
+            if found.rows is not None and found.void is None:
+                raise InvalidInput(
+                    f"`block` is {name!r}, but was told: a block whose counts are known cannot be"
+                    " left out, for that would choose by results"
+                )
+            if found.void is None and known.replay.outcome is None:
+                self._store.append(self.name, events=[voiding(found, why, now)])
+                self._catch_up()
+            if found.void is None:
+                return CountsReceipt(name, "unused")
+            return known.blocks.state_of(found)
 
 
 def live_replica(known: Replica, method: str) -> BlockReplica:
@@ -420,7 +468,7 @@ def _check_same(
         if first != now:
             raise ConflictingReward(
                 f"block {block.name!r} is told {_listed(now)} for arm {settings.labels[arm]!r}, but"
-                f" was told {_listed(first)} before, which stays"
+                f" was told {_listed(first)} before, which stays: leave this block out"
             )
     for name, sums in metrics.items():
         if block.metrics[name] != sums:

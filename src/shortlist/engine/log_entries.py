@@ -54,9 +54,17 @@ class Asking(NamedTuple):
     alive: float | None  # seconds
 
     @classmethod
-    def of(cls, limit: object, worker: object, lease: object, alive: object) -> "Asking":
-        """What is given, if it makes sense."""
+    def of(
+        cls, limit: object, worker: object, lease: object, alive: object, per_worker: object = None
+    ) -> "Asking":
+        """What is given, if it makes sense. The open tickets of a worker come first, so the limit
+        is the most that it holds."""
         most, name = whole("limit", limit, at_least=1), checked_worker(worker)
+        if per_worker is not None:
+            if not name:
+                rule = "needs a `worker`, whose open tickets are counted"
+                raise InvalidInput(f"`per_worker` is {shown(per_worker)}, but {rule}")
+            most = min(most, whole("per_worker", per_worker, at_least=1))
         promise = _checked_alive(alive, name)
         return cls(most, name, None if lease is None else number("lease", lease, above=0), promise)
 

@@ -423,6 +423,8 @@ class Replica:
         ledger = self.ledger
         held = ledger.held(now)
         holders = Counter(ledger.holders(held))
+        overdue = held[due_of(ledger.ends(held)) <= now]
+        late = Counter(ledger.holders(overdue))
         return partial(
             Status,
             name=self.name,
@@ -437,7 +439,8 @@ class Replica:
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.progress,
-            overdue=int((due_of(ledger.ends(held)) <= now).sum()),
+            overdue=overdue.size,
+            overdue_by={worker: count for worker, count in late.items() if worker},
             spent=ledger.spent,
             budget=self.settings.problem.goal.budget,
             bound=self._bound(),

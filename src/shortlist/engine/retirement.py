@@ -79,7 +79,9 @@ def retirement(
     # the batch in which it leaves is written down before, for the search is told in its reply
     begun = known.new_steps(now) if known.ledger.steps else []
     told, unpaid = _worst_of(known, theirs, [arm] * len(theirs), now)
-    events = [*begun, Event(Kind.RETIRE, 0, arm, reason, now), *unpaid]
+    # batches may be asked for ahead: the search is told with the oldest that is open
+    oldest = known.replay.number
+    events = [*begun, Event(Kind.RETIRE, oldest, arm, reason, now), *unpaid]
     if stopped is not None and arms_of(known, [stopped.ticket]) == [arm]:
         events.append(Event(Kind.RESUME, 0, 0, "", now))
     return told, events

@@ -36,7 +36,7 @@ class Ledger:
         self.unused: dict[int, float] = {}  # what pulls cost that were told after their arm left
         self.spent_at: float | None = None  # when the budget ended within a request
         self.retired: dict[int, str] = {}  # retired arms, and why,
-        self._left_in: dict[int, int] = {}  # and how many batches were asked for by then
+        self._left_in: dict[int, int] = {}  # and the oldest batch that was open then, from 1
         self.left_at = np.full(prices.size, inf)  # (n,) when every arm left
         self.position = 0  # in the log
         self.told = 0  # rewards that the search has, and of these
@@ -85,8 +85,9 @@ class Ledger:
     def retired_by(self, number: int, batch: Numbering) -> set[int]:
         """The arms that retired before all of this batch, the given one from 1, was told.
 
-        The log says so by its order: an arm leaves after the last batch that was written down. Of a
-        batch before that one, which was open as well, rewards that were not drawn say so."""
+        The entry of an arm names the oldest batch that was open when it retired. An entry that
+        names none is of the last batch that was written down; of open batches before that one,
+        rewards that were not drawn say so."""
         if not self.retired:
             return set()
         span = slice(batch.first, batch.end)
@@ -290,7 +291,8 @@ class Ledger:
             self.failures.clear()
             self.stopped = None
         elif event.kind is Kind.RETIRE:
-            self._left_in.setdefault(event.span, len(self.steps))
+            last = len(self.steps)
+            self._left_in.setdefault(event.span, min(event.ticket or last, last))
         elif event.kind is Kind.COST:
             if event.ticket not in self.costs:
                 self.costs[event.ticket] = float(event.text)

@@ -127,6 +127,8 @@ class Status(Tabular):
     #: a sentence for every arm that surely breaks a guardrail
     broken: tuple[str, ...] = ()
     live: str = ""  #: state of the blocks of a live test; empty for other experiments
+    #: number of overdue tickets per worker with a name: it may have quit
+    overdue_by: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def waiting(self) -> int:
@@ -169,6 +171,7 @@ class Status(Tabular):
             "undrawn": self.undrawn,
             "held": self.held,
             "overdue": self.overdue,
+            "overdue_by": dict(self.overdue_by),
             "wanted": self.wanted,
             "spent": self.spent,
             "budget": self.budget,
@@ -265,17 +268,24 @@ class Status(Tabular):
             return self.live
         waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
         waiting += f" and {self.overdue:,} of those overdue" if self.overdue else ""
-        most = sorted(self.workers.items(), key=lambda each: -each[1])
-        who = [f"{printable(worker)} ({count:,})" for worker, count in most[:HOLDERS]]
-        others = len(most) - len(who)
-        who += [f"{others:,} other workers"] if others else []
-        return f"{waiting}, held by {', '.join(who)}" if who else waiting
+        waiting += f", held by {_named(self.workers)}" if self.workers else ""
+        if self.overdue_by:
+            waiting += f"; late: {_named(self.overdue_by)}; release the tickets of those who quit"
+        return waiting
 
     @property
     def _cost(self) -> str:
         """What was spent, and of how much."""
         of_all = "" if self.budget is None else f" of {amount_text(self.budget)}"
         return f"{amount_text(self.spent)}{of_all}"
+
+
+def _named(workers: Mapping[str, int]) -> str:
+    """The workers with the most tickets, and how many others there are."""
+    most = sorted(workers.items(), key=lambda each: -each[1])
+    who = [f"{printable(worker)} ({count:,})" for worker, count in most[:HOLDERS]]
+    others = len(most) - len(who)
+    return ", ".join([*who, *([f"{others:,} other workers"] if others else [])])
 
 
 class Vitals(NamedTuple):

@@ -232,7 +232,7 @@ def _simulated(
             rows[:, j, 1],
             epsilon,
             rows[:, j, 2].astype(np.int64),
-            rows[:, j, 2] if candidate.name == LIVE else _days(pace, rows[:, j, 0], rows[:, j, 2]),
+            rows[:, j, 2] if candidate.name == LIVE else _days(pace, rows[:, j], candidate.options),
             scene.n_cells,
             None if scene.costs is None else rows[:, j, 3],
             None if scene.limits is None else rows[:, j, 4],
@@ -315,13 +315,19 @@ def _live(candidate: Candidate, traffic: Traffic) -> Candidate | None:
 
 
 def _days(
-    pace: tuple[float, float] | None, pulls: FloatArray, rounds: FloatArray
+    pace: tuple[float, float] | None, rows: FloatArray, options: Mapping[str, Any]
 ) -> FloatArray | None:
-    """Every round waits for the last of its rewards, and meanwhile nothing is pulled."""
+    """Every round waits for the last of its rewards, and meanwhile nothing is pulled.
+
+    With a window no round waits, but pulls under way are never more than it holds."""
     if pace is None:
         return None
     per_day, delay = pace
-    return pulls / per_day + rounds * delay
+    pulls, rounds = rows[:, 0], rows[:, 2]
+    window = options.get("window")
+    if window:
+        return np.asarray(pulls * max(1 / per_day, delay / window) + delay)
+    return np.asarray(pulls / per_day + rounds * delay)
 
 
 def _goals(

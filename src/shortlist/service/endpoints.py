@@ -209,9 +209,14 @@ def release(experiment: Experiment, body: Json) -> Json:
 
 
 def retire(experiment: Experiment, body: Json) -> None:
-    """Retire an arm."""
-    check_fields(body, ("arm", "reason"), ("arm",))
-    experiment.retire(label(body["arm"]), text(body, "reason") or "")
+    """Retire an arm, or several at once."""
+    check_fields(body, ("arm", "arms", "reason"))
+    if ("arm" in body) == ("arms" in body):
+        raise InvalidInput("one of `arm` and `arms` is needed, and not both")
+    arms = body.get("arms", [body.get("arm")])
+    if not isinstance(arms, list):
+        raise InvalidInput(f"`arms` is {shown(arms)[:100]}, but must be a list of labels")
+    experiment.retire([label(each) for each in arms], text(body, "reason") or "")
 
 
 def resume(experiment: Experiment, body: Json) -> None:
@@ -233,8 +238,12 @@ def assign(experiment: Experiment, body: Json) -> Json:
 
 
 def counts(experiment: Experiment, body: Json) -> Json:
-    """Tell a block of a live test."""
-    check_fields(body, ("block", "counts", "metrics"), ("block", "counts"))
+    """Tell a block of a live test, or leave it out because its data were lost."""
+    check_fields(body, ("block", "counts", "metrics", "void"), ("block",))
+    if ("counts" in body) == ("void" in body):
+        raise InvalidInput("one of `counts` and `void` is needed, and not both")
+    if "void" in body:
+        return asdict(experiment.void_block(body["block"], body["void"]))
     metrics = metrics_of(body.get("metrics"))
     told = counts_of(body["counts"])
     return asdict(experiment.tell_counts(body["block"], told, metrics=metrics))

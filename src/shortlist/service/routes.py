@@ -126,11 +126,11 @@ API = (
         "counts",
         Scope.WORK,
         endpoints.counts,
-        "Tell a block of a live test, once and completely; repeating it changes nothing",
+        "Tell a block of a live test, once and completely, or leave out one whose data are lost",
         schemas.COUNTED,
         schemas.COUNTS,
     ),
-    _post("retire", Scope.ADMIN, endpoints.retire, "Retire an arm", NOTHING, schemas.RETIRE),
+    _post("retire", Scope.ADMIN, endpoints.retire, "Retire arms", NOTHING, schemas.RETIRE),
     _post(
         "resume",
         Scope.ADMIN,

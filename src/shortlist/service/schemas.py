@@ -134,14 +134,15 @@ ARM_COUNTS = record(
 )
 METRIC = every(metric=TEXT, sums=array(every(arm=LABEL, sum={**NUMBER, "minimum": 0})))
 COUNTS = record(
-    ("block", "counts"),
+    ("block",),
     block=NAMED_TEXT,
     counts=array(ARM_COUNTS),
+    void=NAMED_TEXT,
     metrics={"type": ["array", "null"], "items": METRIC},
 )
 COUNTED = every(
     block=TEXT,
-    state={"enum": ["counted", "waiting", "skipped", "refused", "unused"]},
+    state={"enum": ["counted", "waiting", "skipped", "refused", "void", "unused"]},
     reason=TEXT,
 )
 TELL = record(("results",), results=array(RESULT_TOLD))
@@ -158,7 +159,7 @@ RELEASE = record(
     tickets={"type": ["array", "null"], "items": HELD_TICKET},
     overdue={"type": ["number", "null"], "minimum": 0},
 )
-RETIRE = record(("arm",), arm=LABEL, reason=nullable("string"))
+RETIRE = record(arm=LABEL, arms=array(LABEL), reason=nullable("string"))
 NOTHING = record()
 RENAME = record(("name",), name={**TEXT, "minLength": 1, "maxLength": 200})
 DELETE = record(("confirm",), confirm=TEXT)
@@ -194,6 +195,7 @@ STATUS = every(
     undrawn=COUNT,
     held=COUNT,
     overdue=COUNT,
+    overdue_by={"type": "object", "additionalProperties": COUNT},
     wanted=COUNT,
     spent=NUMBER,
     budget=nullable("number"),

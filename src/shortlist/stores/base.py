@@ -62,7 +62,9 @@ class Kind(StrEnum):
     RESUME = "resume"  # the experiment was resumed at `time`, despite its failures
     # they are of a shared seed that is void since `time`, for the reason `text`: none counts
     VOID = "void"
-    RETIRE = "retire"  # the arm number `span` was retired at `time`, for the reason `text`
+    # the arm number `span` was retired at `time`, for the reason `text`; batch number `ticket`,
+    # from 1, was the oldest open one. 0 in logs of earlier versions: the last one asked for
+    RETIRE = "retire"
     COST = "cost"  # the actual cost of the pull is the number `text`, not the declared one
     LATE = "late"  # their lease had ended at `time`: their reward is `on_late`
     # the pull was told at `time`, after its arm was retired; it cost the number `text`

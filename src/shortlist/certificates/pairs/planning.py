@@ -49,6 +49,7 @@ LEAST_LOOK = 0.02  # least share of a usual batch, however near the end seems
 # that was declared far too small would certify before its test can see that
 TESTABLE = 12
 WAITED = 4.0  # times an arm's pulls until its limit that others may have left to end with it
+BATCHES_UNDER_WAY = 6  # by default, where batches are planned ahead
 LAST_PART = (
     0.05  # share of the fallback's sample that is drawn in one stage if it is all that is left
 )
@@ -123,11 +124,24 @@ class BatchSizes:
     growth: float = 0.02  # of later ones, as a share of all pulls so far
     rounds: int | None = None  # largest number of batches; overrides the other two
     least: int = 0  # least pulls per batch; 0: no minimum
+    window: int = 0  # most pulls under way where batches are planned ahead; 0: they wait
+    most: float = math.inf  # most pulls of the next batch, unless `least` is more
+
+    @classmethod
+    def ahead(cls, window: int, least: int | None) -> "BatchSizes":
+        """Batches that are planned ahead within a window."""
+        usual = max(1, round(window / BATCHES_UNDER_WAY))
+        return cls(least=usual if least is None else least, window=window)
 
     @property
     def together(self) -> bool:
         """Whether batches are few and large: each takes all arms in doubt equally far."""
         return self.rounds is not None or self.least > 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether every batch waits for the one before."""
+        return self.window == 0
 
 
 @dataclass(frozen=True)
@@ -356,13 +370,14 @@ def _times(state: RaceState, ratios: FloatArray, pace: BatchSizes, request: int)
         times = _limited_times(state, ratios, size)
         return times if times[state.open].sum() >= pace.least else left
     most = left[state.open].max()
-    if most <= max(LAST_PART * state.sample, size):
+    if most <= max(LAST_PART * state.sample * pace.waits, size):
         return left
     wanted = size * ratios  # (arm,)
     slowed = np.minimum(wanted, size * left / most)
     wanted = np.where(2 * left < state.sample, slowed, wanted)
     times = _rounded(wanted, left)
-    return times if times[state.open].sum() >= pace.least else left
+    enough = not pace.waits or times[state.open].sum() >= pace.least
+    return times if enough else left
 
 
 def _rounded(wanted: FloatArray, left: IntArray) -> IntArray:
@@ -411,6 +426,7 @@ def _size(state: RaceState, ratios: FloatArray, pace: BatchSizes, request: int) 
     size = max(pace.batch, pace.growth * state.pulls.sum()) // shares
     size = max(size, pace.growth * usual)
     size = min(size, max(state.worth, LEAST_LOOK * size))
+    size = min(size, (pace.most - state.open.sum() / 2) / shares)
     if pace.least > 0:
         size = max(size, least)
     return max(1.0, float(size))

@@ -6,7 +6,10 @@ the gap of every swap at every stage at once, so a race may pull, stop and answe
 docs/pairs.md has the theorem and its proof."""
 
 import math
+from collections import deque
 from collections.abc import Generator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +32,7 @@ from shortlist.certificates.pairs.swap_bounds import SwapBounds
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search, total_before
 
+NO_ARMS: IntArray = np.empty(0, dtype=np.int64)
 CATCH_UP = 0.34  # share of its lag that an arm makes up at once
 
 
@@ -167,10 +171,10 @@ class PairsRace(SwapBounds):
         """Plan a large batch as stages; return the last of them, or one that can never be."""
         if self.stages.at[self.open].max() < self.stages.last:  # planned, but not affordable
             return self.stages.last
-        left = self._left()
+        left = self.left_to_plan()
         if left[self.open].max() <= 0:
             return self.stages.last + 1
-        state = self._state(left)
+        state = self.state(left)
         self.requests += 1
         for times in parts_of(next_times(state, self.pace, self.requests), state):
             self.stages.plan(times)
@@ -190,14 +194,14 @@ class PairsRace(SwapBounds):
         """Fix a new stage if `stages` need one; False if all samples are planned in full."""
         if stages[-1] <= self.stages.last:
             return True
-        left = self._left()
+        left = self.left_to_plan()
         if left[self.open].max() <= 0:
             return False
-        stage = next_stage(self._state(left), self.pace, self.stages.last + 1)
+        stage = next_stage(self.state(left), self.pace, self.stages.last + 1)
         self.stages.add(stage)
         return True
 
-    def _left(self) -> IntArray:
+    def left_to_plan(self) -> IntArray:
         """Pulls that are not planned until samples are complete: (arm,)."""
         return self.fallback.caps - self.stages.planned
 
@@ -207,7 +211,8 @@ class PairsRace(SwapBounds):
             return -math.log(self.problem.delta)
         return float(self.levels[0])
 
-    def _state(self, left: IntArray) -> RaceState:
+    def state(self, left: IntArray) -> RaceState:
+        """All that plans rest on."""
         return RaceState(
             pulls=self.pulls,
             sums=self.sums,
@@ -254,7 +259,7 @@ class PairsRace(SwapBounds):
             if self.bound() <= self.allowed or not self.open.any():
                 return True
         times = self.stages.times(np.full(self.pulls.size, q), np.arange(self.pulls.size))
-        self.stages.fix(stage_with(times, self._state(self._left())))
+        self.stages.fix(stage_with(times, self.state(self.left_to_plan())))
         return False
 
     def answer(self, bound: float, *, by_fallback: bool = False) -> Answer:
@@ -292,6 +297,7 @@ def pairs_search(
     growth: float = 0.02,
     least: int | None = None,
     rounds: int | None = None,
+    window: int = 0,
 ) -> Search:
     """Race all swaps of arms against each other until none can cost more than K epsilon.
 
@@ -303,7 +309,10 @@ def pairs_search(
     A batch has about `batch` pulls plus `growth` times all pulls so far, at least `least` unless
     fewer complete all samples or limits leave fewer. With `rounds` there are at most that many
     batches, and one more if rewards in [0, 1] that were all 0 or 1 turn out not to be, or if an arm
-    retires in the last one. Retired arms are in no pair: the bound is about the others."""
+    retires in the last one. Retired arms are in no pair: the bound is about the others.
+    With a `window` batches are planned ahead while at most this many pulls are under way."""
+    if window:
+        return run_ahead(PairsRace(problem, rng, BatchSizes.ahead(window, least), retired))
     return run(PairsRace(problem, rng, BatchSizes(batch, growth, rounds, least or 0), retired))
 
 
@@ -334,6 +343,151 @@ def run(race: PairsRace) -> Search:
         given = yield from _draw(race, arms[fits], times[fits], progress)
         if race.book(stages[fits], arms[fits], given):
             return race.answer(race.bound())
+        race.stand()
+    return race.answer(bound)
+
+
+class StagesUnderWay(NamedTuple):
+    """A batch that was asked for and is not taken in: pulls of arms in stages, in their order."""
+
+    stages: IntArray  # (entry,)
+    arms: IntArray
+    times: IntArray
+
+    @property
+    def pulls(self) -> Pulls:
+        """The entries that have pulls."""
+        some = self.times > 0
+        return Pulls(self.arms[some], self.times[some])
+
+    @property
+    def total(self) -> int:
+        """Number of pulls."""
+        return int(self.times.sum())
+
+
+class Ahead:
+    """The batches of a race that are planned ahead, oldest first.
+
+    Replies are taken in by the number of their batch. So a plan is a function of the seed, of the
+    sizes of batches and of the rewards of batches before, whatever the order in which rewards
+    arrive. The pulls of a stage are planned by rewards of earlier stages, and its bets are fixed
+    when the stage before is booked: docs/pairs.md, "Batches planned ahead"."""
+
+    def __init__(self, race: PairsRace) -> None:
+        self.race = race
+        self.batches = 0  # so far
+        self._asked: IntArray = race.stages.at.copy()  # last stage asked for of every arm
+        self._under_way: deque[StagesUnderWay] = deque()
+
+    def step(self, bound: float) -> Generator[Pulls, Rewards, bool | None]:
+        """Ask for batches as long as there is room, and take in the oldest one.
+
+        True if a part of it was enough to end the race; None if nothing is under way: all samples
+        are planned in full, or the budget pays for no more."""
+        new: list[Pulls] = []
+        while (batch := self._planned()) is not None:
+            self.batches += 1
+            self._under_way.append(batch)
+            self.race.budget.commit(batch.pulls)
+            new += [replace(batch.pulls, progress=self._progress(bound))] * (batch.total > 0)
+        if not self._under_way:
+            return None
+        oldest = self._under_way.popleft()
+        given = yield from self._answered(oldest, new, self._progress(bound))
+        return self.race.book(oldest.stages, oldest.arms, given)
+
+    def _progress(self, bound: float) -> Progress:
+        return self.race.progress(self.batches, bound)
+
+    def _answered(
+        self, oldest: StagesUnderWay, new: list[Pulls], idle: Progress
+    ) -> Generator[Pulls, Rewards, Rewards]:
+        """Hand out new batches, and return the rewards of the oldest of all."""
+        waits = oldest.total > 0  # else its arms were at the ends of their samples
+        for each in new[: len(new) - waits]:
+            yield replace(each, more=True)
+        sums, squares = np.zeros(oldest.times.size), np.zeros(oldest.times.size)
+        if waits:
+            given = yield new[-1] if new else Pulls(NO_ARMS, NO_ARMS, idle)
+            self.race.budget.settle(oldest.pulls, given)
+            sums[oldest.times > 0], squares[oldest.times > 0] = given.sums, given.squares
+        return Rewards(sums, squares)
+
+    def _planned(self) -> StagesUnderWay | None:
+        """The next batch; None if there is no room, or nothing left to ask for.
+
+        Arms that lag behind catch up first. Beyond that all open arms go through new stages."""
+        race, pace = self.race, self.race.pace
+        room = pace.window - sum(map(self._counted, self._under_way))
+        if self._under_way and room < pace.least:
+            return None
+        stages, arms = self._lags()
+        missing = int(race.stages.times(stages, arms).sum())
+        if missing < pace.least:
+            parts = self._new_stages(max(room, pace.least) - missing)
+            if self._under_way and missing + self._sum(parts) > room + race.open.sum():
+                return None
+            for times in parts:
+                race.stages.plan(times)
+            stages, arms = self._lags()
+        return self._affordable(stages, arms, room + int(race.open.sum()))
+
+    def _counted(self, batch: StagesUnderWay) -> int:
+        """Pulls of a batch before they were rounded up, by less than one per arm."""
+        rounded = batch.total - self.race.open.size
+        return min(batch.total, max(self.race.pace.least, rounded))
+
+    def _lags(self) -> tuple[IntArray, IntArray]:
+        """Stages that are planned and that open arms were not asked for, in order."""
+        arms = np.flatnonzero(self.race.open)
+        steps = self.race.stages.last - self._asked[arms]
+        before = np.cumsum(steps) - steps
+        stages = np.repeat(self._asked[arms] - before, steps) + np.arange(1, steps.sum() + 1)
+        order = np.argsort(stages, kind="stable")
+        return stages[order], np.repeat(arms, steps)[order]
+
+    def _new_stages(self, most: int) -> list[IntArray]:
+        """The pulls of every arm in new stages that have about this many pulls, if any are left."""
+        race = self.race
+        left = race.left_to_plan()
+        if left[race.open].max() <= 0:
+            return []
+        state = race.state(left)
+        return parts_of(next_times(state, replace(race.pace, most=most), self.batches + 1), state)
+
+    def _sum(self, parts: list[IntArray]) -> int:
+        """Pulls of the open arms in these stages."""
+        return int(sum(times[self.race.open].sum() for times in parts))
+
+    def _affordable(self, stages: IntArray, arms: IntArray, room: int) -> StagesUnderWay | None:
+        """The first of these entries, as many as the budget pays for.
+
+        Whole stages, as many as there is room for: two arms must stay in step. At least one stage,
+        if nothing else is under way."""
+        race = self.race
+        times = race.stages.times(stages, arms)
+        ends = stages.searchsorted(stages, side="right") - 1  # the last entry of the same stage
+        kept = race.budget.affords(arms, times)
+        fits = np.cumsum(times)[ends] <= room
+        if not self._under_way and stages.size:
+            fits |= stages == stages[0]
+        kept &= fits
+        if not kept.any():
+            return None
+        self._asked[arms[kept]] = stages[kept]  # the last one counts
+        return StagesUnderWay(stages[kept], arms[kept], times[kept])
+
+
+def run_ahead(race: PairsRace) -> Search:
+    """`run` with batches that are planned ahead, within the window of the race."""
+    ahead = Ahead(race)
+    while (bound := race.bound()) > race.allowed and race.open.any():
+        ended = (yield from ahead.step(bound)) if race.racing else None
+        if ended:
+            return race.answer(race.bound())
+        if ended is None:
+            return (yield from complete_samples(race, ahead.batches, at_once=True))
         race.stand()
     return race.answer(bound)
 
