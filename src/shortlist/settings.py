@@ -81,6 +81,7 @@ from shortlist.validation import (
 )
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
+WEEK = 7  # days that a live test lasts at least, unless it is told otherwise
 MOST_METRICS = 10  # next to the rewards
 LONGEST_METRIC = 100  # characters of the name of one
 CUTS = (
@@ -359,14 +360,21 @@ def traffic_of(values: Mapping[str, Any]) -> Traffic | None:
     if per_day is None and values["delay"]:
         raise InvalidInput(f"`delay` is {values['delay']}, but needs `per_day`, too")
     if drift or by_name or (drift is None and per_day is not None):
-        names = ("per_day", "delay", "skip_blocks", "min_blocks")
-        return Traffic(*(values[name] for name in names))
+        least = least_blocks(values["min_blocks"], per_day)
+        return Traffic(per_day, values["delay"], values["skip_blocks"], least)
     for name in ("skip_blocks", "min_blocks"):
         if values[name]:
             raise InvalidInput(
                 f"`{name}` is {values[name]}, but only a test with `drift` has blocks"
             )
     return None
+
+
+def least_blocks(given: int | None, per_day: int | None) -> int:
+    """The minimum number of blocks: a week of days, where nothing else is given."""
+    if given is not None:
+        return given
+    return 0 if per_day is None else WEEK
 
 
 def _least_batch(values: Mapping[str, Any]) -> int | None:

@@ -238,9 +238,13 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         setting("Number of first blocks that do not count.", select=AT_ONCE, simulate=BY_FORECAST),
     ] = 0
     min_blocks: Annotated[
-        Annotated[int, Meta(ge=0)],
-        setting("Minimum number of blocks that count.", select=AT_ONCE, simulate=BY_FORECAST),
-    ] = 0
+        Annotated[int, Meta(ge=0)] | None,
+        setting(
+            "Minimum number of blocks that count. Default: 7, a week, if per_day is given; else 0.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+        ),
+    ] = None
     control: Annotated[
         LabelRecord | None,
         setting(

@@ -165,7 +165,7 @@ class Experiment(Live, Runnable):
         per_day: int | None = None,
         delay: int = 0,
         skip_blocks: int = 0,
-        min_blocks: int = 0,
+        min_blocks: int | None = None,
         control: OwnLabel | None = None,
         guardrails: Mapping[str, float | str] | None = None,
         unit: UnitName | None = None,
