@@ -376,6 +376,7 @@ class Client(Runnable):
         delay: int = 0,
         skip_blocks: int = 0,
         min_blocks: int | None = None,
+        timezone: str | None = None,
         control: OwnLabel | None = None,
         guardrails: Mapping[str, float | str] | None = None,
         unit: UnitName | None = None,

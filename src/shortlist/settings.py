@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from numbers import Real
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -161,6 +162,7 @@ class Settings:
     on_failure: OnFailure
     cells: Cells | None  # of a test set
     control: OwnLabel | None  # the arm that all others are compared with
+    timezone: str | None  # of the days of a live test; None for UTC
     guardrails: Mapping[str, float]  # how much worse than the control metrics may be
     unit: UnitName | None  # that means and differences are shown in
     identity: str  # different for every experiment; empty for settings that are not stored
@@ -217,6 +219,7 @@ class Settings:
             on_failure=_checked_ending(values["on_failure"], asked.problem),
             cells=asked.cells,
             control=asked.control,
+            timezone=_checked_zone(values["timezone"], asked.problem),
             guardrails=checked_guardrails(values["guardrails"], asked.control),
             unit=_checked_unit(values["unit"], model),
             identity=identity,
@@ -554,6 +557,21 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
     check_spread(problem.rewards, "a comparison with a `control`")
     return labels[place]
+
+
+def _checked_zone(zone: object, problem: Problem) -> str | None:
+    """The name of a time zone, if the experiment has days."""
+    if zone is None:
+        return None
+    name = text("timezone", zone)
+    if problem.traffic is None:
+        raise InvalidInput(f"`timezone` is {name!r}, but only a test with `drift` has days")
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        rule = "must be the name of a time zone, such as Europe/Vienna"
+        raise InvalidInput(f"`timezone` is {shown(name[:100])}, but {rule}") from None
+    return name
 
 
 def checked_guardrails(given: object, control: OwnLabel | None) -> dict[str, float]:

@@ -245,6 +245,15 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             simulate=BY_FORECAST,
         ),
     ] = None
+    timezone: Annotated[
+        str | None,
+        setting(
+            "Time zone of the days of a live test, such as Europe/Vienna. Default: UTC.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+            forecast="days have no dates there",
+        ),
+    ] = None
     control: Annotated[
         LabelRecord | None,
         setting(
@@ -392,7 +401,7 @@ REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
 # too long to be quoted
 LONG = ("items", "scores", "clusters", "options", "features", "quotas", "constraint")
 # from the experiment that exists, where left open
-TAKEN = ("rewards", "control", "guardrails", "unit", "lease", "min_batch", "window")
+TAKEN = ("rewards", "timezone", "control", "guardrails", "unit", "lease", "min_batch", "window")
 OPEN_OPTIONS = ("min_items",)  # the same for options
 
 
