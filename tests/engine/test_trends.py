@@ -102,5 +102,6 @@ def test_a_short_test_says_how_large_a_change_it_could_have_seen() -> None:
         assert found is not None
         sizes.append(float(found[1]))
     assert 0.012 < sizes[0] < 0.025
-    assert sizes[1] == pytest.approx(sizes[0] / 2, rel=0.2)
-    assert not live(lambda _: STEADY, 14, 3, min_blocks=14).result().notes
+    assert sizes[1] < 0.7 * sizes[0]
+    long = live(lambda _: STEADY, 14, 3, min_blocks=14).result().notes
+    assert not any("too few" in note for note in long)
