@@ -12,7 +12,7 @@ from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
 from shortlist.certificates.drift.tuning import USUAL_RATE
 from shortlist.driver import counted, finish
-from shortlist.formatting import RAW, Unit, given_text, mean_text
+from shortlist.formatting import RAW, Unit, confidence_text, given_text, mean_text
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards
@@ -58,7 +58,7 @@ def sample_sizes(
         (
             "indifference zone",
             zone,
-            f"the best {k:,} are chosen with probability {1 - delta:g} if they lead by epsilon;"
+            f"the best {k:,} are chosen with probability {confidence_text(1 - delta)} if they lead by epsilon;"
             " Bechhofer 1954",
         ),
     )
