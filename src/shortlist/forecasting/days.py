@@ -58,8 +58,8 @@ def sample_sizes(
         (
             "indifference zone",
             zone,
-            f"the best {k:,} are chosen with probability {confidence_text(1 - delta)} if they lead by epsilon;"
-            " Bechhofer 1954",
+            f"the best {k:,} are chosen with probability {confidence_text(1 - delta)} if they lead"
+            " by epsilon; Bechhofer 1954",
         ),
     )
     sizes = []
