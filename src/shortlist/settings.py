@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from numbers import Real
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -82,6 +83,7 @@ from shortlist.validation import (
 )
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
+WEEK = 7  # days that a live test lasts at least, unless it is told otherwise
 MOST_METRICS = 10  # next to the rewards
 LONGEST_METRIC = 100  # characters of the name of one
 CUTS = (
@@ -161,6 +163,7 @@ class Settings:
     on_failure: OnFailure
     cells: Cells | None  # of a test set
     control: OwnLabel | None  # the arm that all others are compared with
+    timezone: str | None  # of the days of a live test; None for UTC
     guardrails: Mapping[str, float]  # how much worse than the control metrics may be
     unit: UnitName | None  # that means and differences are shown in
     identity: str  # different for every experiment; empty for settings that are not stored
@@ -217,6 +220,7 @@ class Settings:
             on_failure=_checked_ending(values["on_failure"], asked.problem),
             cells=asked.cells,
             control=asked.control,
+            timezone=_checked_zone(values["timezone"], asked.problem),
             guardrails=checked_guardrails(values["guardrails"], asked.control),
             unit=_checked_unit(values["unit"], model),
             identity=identity,
@@ -360,8 +364,8 @@ def traffic_of(values: Mapping[str, Any]) -> Traffic | None:
     if per_day is None and values["delay"]:
         raise InvalidInput(f"`delay` is {values['delay']}, but needs `per_day`, too")
     if drift or by_name or (drift is None and per_day is not None):
-        names = ("per_day", "delay", "skip_blocks", "min_blocks")
-        return Traffic(*(values[name] for name in names))
+        least = least_blocks(values["min_blocks"], per_day)
+        return Traffic(per_day, values["delay"], values["skip_blocks"], least)
     for name in ("skip_blocks", "min_blocks"):
         if values[name]:
             raise InvalidInput(
@@ -387,6 +391,13 @@ def _batches_of_traffic(
         if plans_ahead(problem, values["certificate"]):
             return {"min_batch": per_day, "window": per_day * (delay + 1)}
     return {**given, "min_batch": per_day * max(1, delay)}
+
+
+def least_blocks(given: int | None, per_day: int | None) -> int:
+    """The minimum number of blocks: a week of days, where nothing else is given."""
+    if given is not None:
+        return given
+    return 0 if per_day is None else WEEK
 
 
 def _check_live(values: Mapping[str, Any], search: Algorithm) -> None:
@@ -558,6 +569,21 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
     check_spread(problem.rewards, "a comparison with a `control`")
     return labels[place]
+
+
+def _checked_zone(zone: object, problem: Problem) -> str | None:
+    """The name of a time zone, if the experiment has days."""
+    if zone is None:
+        return None
+    name = text("timezone", zone)
+    if problem.traffic is None:
+        raise InvalidInput(f"`timezone` is {name!r}, but only a test with `drift` has days")
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        rule = "must be the name of a time zone, such as Europe/Vienna"
+        raise InvalidInput(f"`timezone` is {shown(name[:100])}, but {rule}") from None
+    return name
 
 
 def checked_guardrails(given: object, control: OwnLabel | None) -> dict[str, float]:

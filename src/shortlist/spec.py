@@ -238,9 +238,22 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         setting("Number of first blocks that do not count.", select=AT_ONCE, simulate=BY_FORECAST),
     ] = 0
     min_blocks: Annotated[
-        Annotated[int, Meta(ge=0)],
-        setting("Minimum number of blocks that count.", select=AT_ONCE, simulate=BY_FORECAST),
-    ] = 0
+        Annotated[int, Meta(ge=0)] | None,
+        setting(
+            "Minimum number of blocks that count. Default: 7, a week, if per_day is given; else 0.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+        ),
+    ] = None
+    timezone: Annotated[
+        str | None,
+        setting(
+            "Time zone of the days of a live test, such as Europe/Vienna. Default: UTC.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+            forecast="days have no dates there",
+        ),
+    ] = None
     control: Annotated[
         LabelRecord | None,
         setting(
@@ -388,7 +401,7 @@ REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
 # too long to be quoted
 LONG = ("items", "scores", "clusters", "options", "features", "quotas", "constraint")
 # from the experiment that exists, where left open
-TAKEN = ("rewards", "control", "guardrails", "unit", "lease", "min_batch", "window")
+TAKEN = ("rewards", "timezone", "control", "guardrails", "unit", "lease", "min_batch", "window")
 OPEN_OPTIONS = ("min_items",)  # the same for options
 
 

@@ -395,6 +395,48 @@ def test_blocks_are_days_unless_they_are_named() -> None:
         test.shares("")
 
 
+def test_days_begin_at_midnight_in_the_time_zone_of_the_test(tmp_path: Path) -> None:
+    now = [1.7e9]  # 22:13 UTC on 14 November 2023, 23:13 in Vienna
+    test = live(clock=lambda: now[0], timezone="Europe/Vienna")
+    assert test.shares().block == "2023-11-14"
+    now[0] += 3600
+    assert test.assign("a visitor").block == "2023-11-15"
+    assert live(clock=lambda: now[0]).shares().block == "2023-11-14"
+    for zone, more, rule in (
+        ("Vienna", {}, "`timezone` is 'Vienna', but must be the name of a time zone"),
+        ("../etc/passwd", {}, "must be the name of a time zone"),
+        ("UTC", {"drift": False}, "only a test with `drift` has days"),
+    ):
+        with pytest.raises(InvalidInput, match=rule):
+            live(timezone=zone, **more)
+
+
+def test_a_ramp_up_and_a_holdout_need_no_setting() -> None:
+    """Few visitors at first, and those outside the test are not told."""
+    test, rng = live(epsilon=0.1), np.random.default_rng(5)
+    for day, visitors in enumerate((30, 90, 300, 300, 300, 300, 300)):
+        opened = test.shares(f"{day}")
+        every_tenth_is_held_out = visitors * 9 // 10
+        told = counts(opened.percent, rng, every_tenth_is_held_out)
+        assert test.tell_counts(opened.block, told).state == "counted"
+    assert test.result().top == ("a",)
+
+
+def test_shares_are_whole_percent_and_those_of_the_proof() -> None:
+    test = live()
+    percent = test.shares("monday").percent
+    terms = test._known.blocks.all[0].terms  # type: ignore[attr-defined]
+    assert [each / 100 for each in percent.values()] == terms.shares.tolist()
+    assert all(float(each).is_integer() for each in percent.values())
+
+
+def test_a_test_by_the_day_lasts_a_week_unless_it_is_told_otherwise() -> None:
+    obvious = np.array([0.9, 0.1, 0.1])
+    assert run(live(), rates=obvious) == 7
+    assert run(live(min_blocks=0), rates=obvious) < 7
+    assert run(live(per_day=None, drift=True), rates=obvious) < 7
+
+
 def test_counts_need_drift_and_tickets_need_its_absence() -> None:
     tickets = Experiment.create(PAGES, 1, epsilon=0.1)
     calls: list[Callable[[], object]] = [

@@ -1,5 +1,6 @@
 """Leads that change over a live test are noted, and steady ones rarely are."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -87,5 +88,20 @@ def test_a_skipped_week_keeps_a_novelty_from_winning_and_a_short_test_is_noted()
     runs = number_of_runs(20, 100)
     late = [live(novel, 60, seed, skip_blocks=7).result().top for seed in range(runs)]
     assert sum(top != ("a",) for top in late) <= 0.02 * runs
-    early = [live(novel, 60, seed).result().notes for seed in range(runs)]
-    assert sum(bool(notes) for notes in early) >= 0.9 * runs
+    early = [live(novel, 60, seed).result() for seed in range(runs)]
+    assert sum(result.top != ("a",) for result in early) <= 0.2 * runs  # a week by default
+    noted = [any("lead" in note and "chang" in note for note in result.notes) for result in early]
+    assert sum(noted) >= 0.9 * runs
+
+
+def test_a_short_test_says_how_large_a_change_it_could_have_seen() -> None:
+    sizes = []
+    for visitors in (8640, 34_560):
+        (note,) = live(lambda _: STEADY, 7, 3, visitors).result(partial=True).notes
+        found = re.search(r"whether a lead changes by less than ([\d.]+) over them", note)
+        assert found is not None
+        sizes.append(float(found[1]))
+    assert 0.012 < sizes[0] < 0.025
+    assert sizes[1] < 0.7 * sizes[0]
+    long = live(lambda _: STEADY, 14, 3, min_blocks=14).result().notes
+    assert not any("too few" in note for note in long)

@@ -7,6 +7,7 @@ import pytest
 
 import shortlist
 from shortlist.errors import InvalidInput
+from shortlist.forecasting.days import indifference
 
 MEANS = (0.7, 0.5, 0.3)
 
@@ -73,6 +74,23 @@ def test_a_live_test_is_forecast_next_to_certified_unless_drift_is_denied() -> N
     assert [each.algorithm for each in limited.prospects] == ["certified"]
     longer = shortlist.forecast(**settings, skip_blocks=2, min_blocks=5).prospect("live test")
     assert longer.rounds.min() >= 8
+
+
+def test_tests_of_fixed_size_are_shown_next_to_a_live_test() -> None:
+    """The table of Bechhofer (1954), and a z-test by hand."""
+    for n_arms, constant in ((2, 2.3262), (4, 2.9162), (10, 3.4182)):
+        assert indifference(n_arms, 1, 0.05) == pytest.approx(constant, abs=1e-4)
+    assert indifference(5, 2, 0.1) == pytest.approx(indifference(5, 3, 0.1), abs=1e-6)
+    settings: dict[str, Any] = {"k": 1, "means": [0.5, 0.5], "epsilon": 0.1, "runs": 1}
+    settings |= {"algorithms": ["certified"], "per_day": 100, "delay": 2}
+    made = shortlist.forecast(**settings)
+    z_test, zone = made.sizes
+    assert z_test.per_arm == 393  # (1.95996 + 0.84162)^2 * 2 * 0.25 / 0.01, rounded up
+    assert zone.per_arm == 136  # 2.3262^2 * 0.25 / 0.01, rounded up
+    assert (zone.pulls, zone.days) == (272, 5)
+    assert "indifference zone" in str(made)
+    assert made.summary()["sizes"][0]["days"] == 10  # type: ignore[index]
+    assert shortlist.forecast(**{**settings, "per_day": None, "delay": 0}).sizes == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from shortlist.arms import Label, position_of, shown_label
 from shortlist.arrays import BoolArray, FloatArray, IntArray
@@ -37,7 +37,8 @@ from shortlist.stores import Kind, News
 SECONDS_PER_DAY = 86400.0
 OF_BLOCKS = (Kind.OPEN, Kind.COUNTS, Kind.ASSIGN)
 FEWEST = 3  # blocks that a line is fitted to
-WEEK = 7  # blocks that show a week
+ENOUGH = 14  # blocks, two weeks of days, from which on it is not mentioned what cannot be seen
+POWER = 0.8  # with which a change that "would mostly be seen" is seen
 UNLIKELY = 0.05  # probability below which the slope of an arm is noted, for all arms together
 
 
@@ -229,6 +230,7 @@ class TrendLine(NamedTuple):
     first: float  # at the first block
     last: float  # at the last block
     chance: float  # of a slope as steep in a fixed number of blocks with a constant lead
+    error: float  # standard error of the difference between both ends
 
 
 def trend_notes(
@@ -240,12 +242,6 @@ def trend_notes(
     fitted = {arm: line for arm, line in lines.items() if line is not None}
     allowed = UNLIKELY / max(1, len(fitted))
     scale = problem.rewards.scale
-    short = (
-        f"{plural(len(blocks), 'block')} count, which is too few to see whether leads change over"
-    )
-    short += (
-        " time, as novelties do: `min_blocks` asks for whole weeks, `skip_blocks` for a later start"
-    )
     changes = tuple(
         f"the lead of {shown_label(labels[arm])} over the other arms seems to have changed, from"
         f" {readable(line.first * scale)} to {readable(line.last * scale)} by a line fitted to the"
@@ -253,7 +249,23 @@ def trend_notes(
         for arm, line in fitted.items()
         if line.chance < allowed
     )
-    return changes if len(blocks) >= WEEK else (*changes, short)
+    if len(blocks) >= ENOUGH:
+        return changes
+    seen = plural(len(blocks), "block")
+    hidden = _hidden([line.error for line in fitted.values()], allowed, scale)
+    return (
+        *changes,
+        f"{seen} count, which is too few to see {hidden}, as novelties do: `min_blocks` asks for"
+        " whole weeks, `skip_blocks` for a later start",
+    )
+
+
+def _hidden(errors: Sequence[float], allowed: float, scale: float) -> str:
+    """What would mostly go unnoticed: changes of a lead below this size."""
+    if not errors:
+        return "whether leads change over time"
+    least = float(ndtri(1 - allowed / 2) + ndtri(POWER)) * max(errors) * scale
+    return f"whether a lead changes by less than {readable(least)} over them"
 
 
 def line_of(blocks: Sequence[TestBlock], arm: int, problem: Problem) -> TrendLine | None:
@@ -299,4 +311,5 @@ def _fitted(times: FloatArray, values: FloatArray, weights: FloatArray) -> Trend
     slope = weights @ ((times - centre) * values) / spread
     steep = abs(slope) * np.sqrt(spread)
     ends = level + slope * (np.array([times[0], times[-1]]) - centre)
-    return TrendLine(float(ends[0]), float(ends[1]), float(2 * ndtr(-steep)))
+    error = (times[-1] - times[0]) / np.sqrt(spread)
+    return TrendLine(float(ends[0]), float(ends[1]), float(2 * ndtr(-steep)), float(error))

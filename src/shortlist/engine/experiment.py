@@ -165,7 +165,8 @@ class Experiment(Live, Runnable):
         per_day: int | None = None,
         delay: int = 0,
         skip_blocks: int = 0,
-        min_blocks: int = 0,
+        min_blocks: int | None = None,
+        timezone: str | None = None,
         control: OwnLabel | None = None,
         guardrails: Mapping[str, float | str] | None = None,
         unit: UnitName | None = None,
@@ -648,7 +649,10 @@ class Experiment(Live, Runnable):
 
     def vitals(self, fresh: bool = False) -> Vitals | None:
         """State and counts, as of the last call of anything else, or `fresh` ones if the log can
-        be read; None if another thread is at work on this experiment: this never waits for it."""
+        be read; None if another thread is at work on this experiment: this never waits for it.
+
+        Args:
+            fresh: Whether to read the log first."""
         if not self._lock.acquire(blocking=False):
             return None
         try:

@@ -2,11 +2,12 @@
 
 A test that was created with `drift` is told as counts per block; it has no tickets."""
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from math import isclose, isfinite
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -63,7 +64,8 @@ class Live:
         first visit; open the next one before its first visitor comes.
 
         Args:
-            block: Name of the block. Default: the date in UTC, so that every day is a block.
+            block: Name of the block. Default: the date, so that every day is a block: in UTC, or
+                in the `timezone` of the test.
 
         Returns:
             The name of the block, and the share of every arm in percent. Once the test has ended,
@@ -279,12 +281,18 @@ def checked_block(value: object, name: str = "block") -> str:
 def _name_now(known: BlockReplica, now: float) -> str:
     """The date, if the blocks so far are days as well."""
     blocks = known.blocks.all
-    if blocks and blocks[-1].name != time.strftime(DAY, time.gmtime(blocks[-1].opened)):
+    zone = known.settings.timezone
+    if blocks and blocks[-1].name != day_at(blocks[-1].opened, zone):
         raise InvalidInput(
             "`block` is not given, but the blocks of this test have names: the last one is"
             f" {blocks[-1].name!r}"
         )
-    return time.strftime(DAY, time.gmtime(now))
+    return day_at(now, zone)
+
+
+def day_at(now: float, zone: str | None) -> str:
+    """The date at this moment, in seconds since 1970, in a time zone; in UTC by default."""
+    return datetime.fromtimestamp(now, UTC if zone is None else ZoneInfo(zone)).strftime(DAY)
 
 
 def _shares_of(block: TestBlock, labels: Sequence[Label]) -> Shares:

@@ -1,16 +1,18 @@
-"""What to expect of a live test before its rates are known: days, by simulation."""
+"""What to expect of a live test before its rates are known: days, by simulation; and the sample
+sizes that textbooks give for tests of fixed size."""
 
-from dataclasses import replace
-from math import inf
+from dataclasses import dataclass, replace
+from math import ceil, inf
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
 from shortlist.certificates.drift.tuning import USUAL_RATE
 from shortlist.driver import counted, finish
-from shortlist.formatting import RAW, Unit, given_text, mean_text
+from shortlist.formatting import RAW, Unit, confidence_text, given_text, mean_text
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards
@@ -19,6 +21,69 @@ RUNS = 10  # simulated tests
 LATE = 0.9  # share of the tests that end within the later figure
 AHEAD = 2  # times epsilon that the best arms are ahead in the second forecast
 MOST_SIMULATED = 50  # arms up to which this takes no more than a few seconds
+
+
+POWER = 0.8  # of the z-test
+GRID = np.linspace(-9, 9, 3601)  # standard deviations over which probabilities are added up
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """The size of a test of fixed size for 0/1 rewards, by the normal approximation."""
+
+    name: str  #: of the rule
+    per_arm: int  #: pulls of every arm
+    pulls: int  #: of all arms
+    days: float | None  #: until the last result is there; None without `per_day`
+    promise: str  #: what it promises
+
+
+def sample_sizes(
+    n_arms: int, k: int, rate: float, epsilon: float, delta: float, pace: tuple[float, float] | None
+) -> tuple[SampleSize, ...]:
+    """Sizes for arms that all have about this rate: the two that are commonly taught.
+
+    Fixed before the test: a test that stops at an earlier look keeps neither promise."""
+    variance = rate * (1 - rate)
+    comparisons = n_arms - 1
+    z_test = (ndtri(1 - delta / (2 * comparisons)) + ndtri(POWER)) ** 2 * 2 * variance / epsilon**2
+    zone = indifference(n_arms, k, delta) ** 2 * variance / epsilon**2
+    found = (
+        (
+            "z-test",
+            z_test,
+            f"each of {comparisons:,} two-sided tests against a control sees a difference of"
+            f" epsilon with probability {POWER:g}; Bonferroni",
+        ),
+        (
+            "indifference zone",
+            zone,
+            f"the best {k:,} are chosen with probability {confidence_text(1 - delta)} if they lead"
+            " by epsilon; Bechhofer 1954",
+        ),
+    )
+    sizes = []
+    for name, size, promise in found:
+        per_arm = ceil(size)
+        days = None if pace is None else ceil(per_arm * n_arms / pace[0]) + pace[1]
+        sizes.append(SampleSize(name, per_arm, per_arm * n_arms, days, promise))
+    return tuple(sizes)
+
+
+def indifference(n_arms: int, k: int, delta: float) -> float:
+    """By how many standard errors of a mean the k best must lead, all others being alike, so that
+    the k largest means are theirs with probability 1 - delta (Bechhofer 1954).
+
+    P = k integral of ndtr(x + d)^(n - k) (1 - ndtr(x))^(k - 1) density(x) dx, x the least of the
+    best means."""
+    density = np.exp(-(GRID**2) / 2) / np.sqrt(2 * np.pi) * (GRID[1] - GRID[0])
+    least = k * (1 - ndtr(GRID)) ** (k - 1) * density
+    low, high = 0.0, 40.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        right = float(least @ ndtr(GRID + middle) ** (n_arms - k))
+        low, high = (middle, high) if right < 1 - delta else (low, middle)
+    return high
 
 
 class ExpectedDays(NamedTuple):

@@ -3,7 +3,7 @@
 The picture has a dot for every run, a bar from 10 to 90 %, and the median."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ import numpy as np
 from shortlist.algorithms import AlgorithmLike, find
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
+from shortlist.forecasting.days import SampleSize
 from shortlist.formatting import (
     Tabular,
     TextTable,
@@ -139,6 +140,8 @@ class Forecast(Tabular):
     seed: int  #: what all randomness came from
     left_out: tuple[str, ...]  #: algorithms that would have taken too long
     seconds: float  #: that all runs took together
+    #: with `per_day`, sizes of tests of fixed size for comparison: z-test and indifference zone
+    sizes: tuple[SampleSize, ...] = ()
 
     def prospect(self, algorithm: AlgorithmLike, budget: float | None = None) -> Prospect:
         """The prospect of that algorithm for that budget, or for epsilon and delta.
@@ -156,7 +159,21 @@ class Forecast(Tabular):
     def tables(self) -> list[TextTable]:
         """A table of pulls for epsilon, and one of regret for every budget."""
         budgets = list(dict.fromkeys(prospect.budget for prospect in self.prospects))
-        return [self._table(budget, budget == budgets[0]) for budget in budgets]
+        tables = [self._table(budget, budget == budgets[0]) for budget in budgets]
+        return [*tables, *self._fixed()]
+
+    def _fixed(self) -> list[TextTable]:
+        """The table of tests of fixed size, if there are any."""
+        if not self.sizes:
+            return []
+        rows = [
+            (each.name, f"{each.per_arm:,}", f"{each.pulls:,}", f"{each.days:g}")
+            for each in self.sizes
+        ]
+        notes = "\n".join(f"{each.name}: {each.promise}." for each in self.sizes)
+        title = "\nTests of a size that is fixed beforehand, where a level does not move:"
+        header = ("test", "per arm", "pulls", "days")
+        return [TextTable(header, rows, title=title, verdict=notes)]
 
     def _table(self, budget: float | None, first: bool) -> TextTable:
         here = [each for each in self.prospects if each.budget == budget]
@@ -235,6 +252,7 @@ class Forecast(Tabular):
             "seed": self.seed,
             "prospects": [prospect.summary() for prospect in self.prospects],
             "left_out": list(self.left_out),
+            "sizes": [asdict(each) for each in self.sizes],
             "seconds": self.seconds,
         }
 

@@ -21,11 +21,12 @@ from shortlist.constraints import Constraint
 from shortlist.errors import InvalidInput
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of
 from shortlist.forecasting.beliefs import Row, Scene, guess, scene_of
+from shortlist.forecasting.days import SampleSize, sample_sizes
 from shortlist.forecasting.prospects import LIVE, Forecast, Prospect
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, Traffic, budget_of, goal_of
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.reward_models import Binary
-from shortlist.settings import arguments
+from shortlist.settings import arguments, least_blocks
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.simulate import checked_prices
 from shortlist.spec import Certificate, Order, documented
@@ -49,6 +50,8 @@ SECONDS = {"clucb-pac": 1e-3}  # that a run takes per arm, for algorithms that m
 LONGEST_RUNS = 20.0  # seconds for all runs of an algorithm that was not asked for by name
 
 Wanted = tuple[Algorithm, float | None]  # with a budget, or None for epsilon and delta
+
+RATE_DRAWS = 20  # of the means, for the mean rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     per_day: float | None = None,
     delay: float = 0.0,
     skip_blocks: int = 0,
-    min_blocks: int = 0,
+    min_blocks: int | None = None,
     runs: int = 20,
     seed: int = 0,
     rng: RngGiven | None = None,
@@ -201,9 +204,25 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     started = time.perf_counter()
     prospects = _simulated(candidates, scene, allowed, pace, runs, seed, workers, on_progress)
     seconds = time.perf_counter() - started
-    return Forecast(
-        prospects, scene.words, believed.n_arms, k, allowed, delta, runs, seed, left_out, seconds
-    )
+    sizes = _sizes(scene, k, allowed, delta, pace, seed)
+    about = scene.words, believed.n_arms, k, allowed, delta, runs, seed, left_out, seconds
+    return Forecast(prospects, *about, sizes)
+
+
+def _sizes(
+    scene: Scene,
+    k: int,
+    epsilon: float | None,
+    delta: float,
+    pace: tuple[float, float] | None,
+    seed: int,
+) -> tuple[SampleSize, ...]:
+    """Tests of fixed size at the mean rate of the arms, where textbooks have one."""
+    if epsilon is None or pace is None or scene.items is not None or scene.constraint is not None:
+        return ()
+    rng = np.random.default_rng(seed)
+    rate = float(np.mean([scene.believed.draw(rng).mean() for _ in range(RATE_DRAWS)]))
+    return sample_sizes(scene.believed.n_arms, k, rate, epsilon, delta, pace)
 
 
 def _simulated(
@@ -291,7 +310,7 @@ def _checked_pace(per_day: float | None, delay: float) -> tuple[float, float] | 
 
 
 def _traffic(
-    pace: tuple[float, float] | None, drift: bool | None, skip_blocks: int, min_blocks: int
+    pace: tuple[float, float] | None, drift: bool | None, skip_blocks: int, min_blocks: int | None
 ) -> Traffic | None:
     """The visitors of a live test, if one is to be forecast; parts of a day count as days."""
     if pace is None or drift is False:
@@ -302,7 +321,9 @@ def _traffic(
                 raise InvalidInput(f"`{name}` is {value}, but {rule}")
         return None
     per_day, delay = pace
-    return Traffic(max(1, round(per_day)), math.ceil(delay), skip_blocks, min_blocks)
+    visitors = max(1, round(per_day))
+    least = least_blocks(min_blocks, visitors)
+    return Traffic(visitors, math.ceil(delay), skip_blocks, least)
 
 
 def _live(candidate: Candidate, traffic: Traffic) -> Candidate | None:

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.drift import planning, tuning
-from shortlist.certificates.drift.bound import BlockTerms, BlockWealth, log_level
+from shortlist.certificates.drift.bound import BlockTerms, BlockWealth, is_plausible, log_level
 from shortlist.certificates.drift.planning import Rate
 from shortlist.certificates.drift.search import BlockTest, drift_search
 from shortlist.certificates.items.bound import largest_matching
@@ -156,6 +156,52 @@ def test_booking_blocks_in_the_order_of_their_results_would_be_false_too_often()
         orders = list(range(12)), np.argsort(favour)[::-1].tolist()
         false += [min(told_in_order(order, blocks, terms)) <= 0 for order in orders]
     assert false[0] / 300 <= 0.5 < false[1] / 300
+
+
+def false_bounds(blocks: list[StageRewards], step: float = 0.15) -> bool:
+    """Whether the bound on the lead of the second of two equal arms is ever false."""
+    wealth, terms = BlockWealth(2), BlockTerms(np.array([0.5, 0.5]), step, 0.5)
+    for number, block in enumerate(blocks):
+        wealth.book(terms, block, binary=True)
+        if wealth.bounds(log_level(1, DELTA, number + 1))[0, 1] <= 0:
+            return True
+    return False
+
+
+def test_counting_returning_visitors_again_would_be_false_too_often() -> None:
+    """They keep their arm and their taste: luck at the first visit is counted every day."""
+    rng, false = np.random.default_rng(9), np.zeros(2)
+    for _ in range(200):
+        seen, days = np.zeros((2, 2), dtype=np.int64), []
+        for _ in range(20):
+            came = rng.multinomial(40, [0.5, 0.5])
+            won = rng.binomial(came, 0.5)
+            seen += np.array([came, won])
+            again = StageRewards(seen[0].copy(), *[seen[1].astype(float)] * 2)
+            days.append((StageRewards(came, *[won.astype(float)] * 2), again))
+        false += [false_bounds([each[rule] for each in days], 0.04) for rule in (0, 1)]
+    assert failures_allowed(int(false[0]), 200, DELTA), false
+    assert not failures_allowed(int(false[1]), 200, DELTA), false
+
+
+def test_counting_blocks_that_lost_visitors_would_be_false_too_often() -> None:
+    """A page that crashes loses those who do not buy: the sample-ratio test refuses the block."""
+    rng, shares, false = np.random.default_rng(10), np.array([0.5, 0.5]), np.zeros(2)
+    refused = 0
+    for _ in range(100):
+        blocks = []
+        for _ in range(8):
+            came = rng.multinomial(800, shares)
+            won = rng.binomial(came, 0.5)
+            lost = int(0.9 * (came[0] - won[0]))
+            told = StageRewards(came - np.array([lost, 0]), *[won.astype(float)] * 2)
+            blocks.append(told)
+        kept = [block for block in blocks if is_plausible(block.times, shares)]
+        refused += len(blocks) - len(kept)
+        false += [false_bounds(kept), false_bounds(blocks)]
+    assert refused > 700
+    assert failures_allowed(int(false[0]), 100, DELTA), false
+    assert not failures_allowed(int(false[1]), 100, DELTA), false
 
 
 def test_a_refused_block_leaves_wealth_and_clock_and_costs_its_probability() -> None:
