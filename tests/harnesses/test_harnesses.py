@@ -19,8 +19,8 @@ Scorer = Callable[[Any, Sequence[Any]], list[float]]
 
 def check(score: Scorer, items: Sequence[Any]) -> None:
     """Scores come in the order asked for, and arm 0, which says yes, is better than arm 1."""
-    assert score(0, [items[1], items[3], items[2]]) == [1, 0, 1]
-    assert score(1, [items[1], items[3], items[2]]) == [0, 1, 0]
+    assert score(0, [items[1], items[3], items[2], items[3]]) == [1, 0, 1, 0]
+    assert score(1, [items[1], items[3], items[2], items[3]]) == [0, 1, 0, 1]
     result = shortlist.select(
         pull_many=score, arms=2, items=items, k=1, epsilon=0.1, rewards="binary", progress=False
     )
@@ -61,13 +61,34 @@ def test_lm_eval_scores_documents_by_their_numbers(tmp_path: Path) -> None:
         "doc_to_target": "{{a}}",
         "metric_list": [{"metric": "acc"}],
     }
-    texts = ["yes", "no"]
-    score = scorer_of(task, metric="acc", model=lambda arm: Says(texts[arm]))
+    texts, loads = ["yes", "no"], []
 
-    check(score, range(12))
+    def load(arm: int) -> Any:
+        loads.append(arm)
+        return Says(texts[arm])
+
+    check(scorer_of(task, metric="acc", model=load), range(12))
+    assert loads == [0, 1]  # once each, however often they are called
+    score = scorer_of(task, metric="acc", model=load, loaded=1)
+    for arm in (0, 0, 1, 1, 0):
+        score(arm, [1, 2])
+    assert loads == [0, 1, 0, 1, 0]
 
 
-def test_dspy_scores_examples_by_their_numbers() -> None:
+def test_lm_eval_loads_a_model_by_its_name_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("lm_eval")
+    from lm_eval.models.dummy import DummyLM
+
+    from shortlist.harnesses.with_lm_eval import _loader
+
+    given: list[Any] = []
+    monkeypatch.setattr(DummyLM, "create_from_arg_string", lambda *each: given.append(each))
+    _loader("dummy", "pretrained={}", {"batch_size": 4})("gpt2")
+    sizes = {"batch_size": 4, "max_batch_size": None, "device": None}
+    assert given == [("pretrained=gpt2", sizes)]
+
+
+def test_dspy_scores_examples_by_their_numbers(capfd: pytest.CaptureFixture[str]) -> None:
     dspy = pytest.importorskip("dspy")
     from shortlist.harnesses.with_dspy import scorer_of
 
@@ -92,9 +113,13 @@ def test_dspy_scores_examples_by_their_numbers() -> None:
         lambda example, prediction, trace=None: example.answer == prediction.answer,
     )
 
+    capfd.readouterr()
     check(score, range(12))
-    with pytest.raises(EvaluationFailed, match="program 2 raised on an example"):
+    with pytest.raises(EvaluationFailed, match="program 2 raised on an example: RuntimeError"):
         score(2, [0, 1])
+    assert capfd.readouterr() == ("", "")  # no progress, no log
+    dspy.Evaluate(devset=examples, metric=lambda *_: 1.0)(programs[0])
+    assert "Average Metric" in capfd.readouterr().err  # evaluations of others still log
 
 
 def test_simopt_solutions_are_compared_on_common_random_numbers() -> None:

@@ -175,7 +175,7 @@ def test_a_model_that_does_not_exist_ends_the_search(tmp_path: Path) -> None:
 
 def test_it_can_be_awaited_in_a_loop_that_is_running(tmp_path: Path) -> None:
     async def run() -> Any:
-        with pytest.raises(InvalidInput, match="await `select_models_async`"):
+        with pytest.raises(InvalidInput, match="await select_models_async"):
             selected(tmp_path)
         evaluation = {"log_dir": str(tmp_path)}
         return await select_models_async(task_of(), MODELS, evaluation=evaluation, **SETTINGS)

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,18 @@ FOLDER = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py"))
 SECONDS = 5.0  # of a processor, so that a busy machine fails no test
 BOUND = r"^At most 0\.\d+ of mean reward is lost, with 0\.95 confidence\.$"
+HARNESSES = {  # each in an environment of its own, and slow to import
+    "with_dspy.py": "dspy",
+    "with_inspect_ai.py": "inspect_ai",
+    "with_lm_eval.py": "lm_eval",
+}
 PRINTED = {  # what must be in the output of every script
+    "async_calls.py": (
+        r"^2 of 6 arms, chosen by certified with [\d,]+ pulls that cost 0\.\d+$",
+        BOUND,
+        r"^\d{3} of 1,200 calls, \$0\.\d+$",
+        r"^Again: (huge, large|large, huge) after 0 more calls$",
+    ),
     "crowd_workers.py": (
         r"^30 of 164 arms, chosen by certified with [\d,]+ pulls$",
         BOUND,
@@ -49,6 +61,21 @@ PRINTED = {  # what must be in the output of every script
         r"^At most \d+\.\d+ of mean reward is lost, with 0\.95 confidence\.$",
         r"^Order up to \d+ items whenever \d+ or fewer are left\.$",
     ),
+    "with_dspy.py": (
+        r"^1 of 3 arms, chosen by certified with \d+ pulls$",
+        r"^  chain of thought +\d+ ",
+        r"^\d{1,3} of 600 evaluations$",
+    ),
+    "with_inspect_ai.py": (
+        r"^1 of 4 arms, chosen by certified with \d+ pulls that cost [\d,]+$",
+        r"^  beta +\d+ ",
+        r"^4 logs, [123]?\d?\d of 400 samples$",
+    ),
+    "with_lm_eval.py": (
+        r"^1 of 3 arms, chosen by certified with \d+ pulls$",
+        r"^  large +\d+ ",
+        r"^\d{1,3} of 600 documents$",
+    ),
 }
 
 
@@ -56,7 +83,21 @@ def test_of_every_example_it_is_said_what_it_prints() -> None:
     assert list(PRINTED) == SCRIPTS
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", HARNESSES)
+def test_an_example_with_a_harness_prints_what_it_is_meant_to_show(
+    script: str, tmp_path: Path
+) -> None:
+    if find_spec(HARNESSES[script]) is None:
+        pytest.skip(f"{HARNESSES[script]} is not installed")
+    done = subprocess.run(
+        [sys.executable, FOLDER / script], capture_output=True, text=True, cwd=tmp_path, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    for pattern in PRINTED[script]:
+        assert re.search(pattern, done.stdout, re.MULTILINE), (pattern, done.stdout)
+
+
+@pytest.mark.parametrize("script", [each for each in SCRIPTS if each not in HARNESSES])
 def test_an_example_runs_quickly_and_prints_what_it_is_meant_to_show(
     script: str, tmp_path: Path
 ) -> None:
