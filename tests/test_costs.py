@@ -125,6 +125,63 @@ def test_dearer_pulls_end_a_search_with_the_bound_that_it_has_earned() -> None:
     assert 290 <= result.spent <= 301.5
 
 
+WAYS: dict[str, dict[str, Any]] = {
+    "here": {},
+    "threads": {"workers": 4},
+    "async": {"workers": 4},
+    "many": {"batch": 3},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("on_items", [False, True])
+@pytest.mark.parametrize("goal", [{}, {"epsilon": 0.05}])
+def test_a_budget_is_exceeded_at_most_by_the_excess_of_calls_under_way(
+    way: str, on_items: bool, goal: dict[str, Any]
+) -> None:
+    declared = 2.0
+    excess: list[float] = []
+
+    def cost(times: int) -> float:
+        actual: float = declared * times * (1 + 4 * len(excess) % 7)
+        excess.append(actual - declared * times)
+        return actual
+
+    def pull(arm: int, item: Any = None) -> tuple[float, float]:
+        return (arm + (item or 0)) % 3 / 2, cost(1)
+
+    async def pull_async(arm: int, item: Any = None) -> tuple[float, float]:
+        await asyncio.sleep(0)
+        return pull(arm, item)
+
+    def pull_many(arm: int, those: Any) -> tuple[list[float], float]:
+        times = len(those) if on_items else those
+        return [arm / 4] * times, cost(times)
+
+    function = {"async": pull_async, "many": None}.get(way, pull)
+    asked: dict[str, Any] = {"items": 50} if on_items else {}
+    asked |= {"pull_many": pull_many} if way == "many" else {}
+    arms = [shortlist.Arm(each, cost=declared) for each in range(4)]
+    budget = 301.0
+    result = shortlist.select(
+        function, arms=arms, k=1, budget=budget, progress=False, **asked, **goal, **WAYS[way]
+    )
+    under_way = 4 if "workers" in WAYS[way] else 1
+    assert result.spent is not None
+    assert result.spent <= budget + sum(sorted(excess)[-under_way:])
+    assert sum(excess) + declared * result.pulls > budget - 30 * declared * 3
+
+
+def test_a_budget_is_hard_where_the_highest_cost_is_declared() -> None:
+    def pull(arm: int, seed: int) -> tuple[float, float]:
+        return arm / 4, seed % 100 / 50
+
+    arms = [shortlist.Arm(each, cost=2.0) for each in range(4)]
+    result = shortlist.select(pull, arms=arms, k=1, budget=100.0, workers=5, progress=False)
+    assert result.spent is not None
+    assert 95 < result.spent <= 100
+
+
 def test_costs_are_told_with_a_store_as_without(tmp_path: Path) -> None:
     for function in (paid(2), paid(0.25), pull):
         path = tmp_path / f"{id(function)}.db"

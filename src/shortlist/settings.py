@@ -236,12 +236,11 @@ class Settings:
         limited number of rounds, leave it at one batch after the other."""
         if not self.on_items or self.algorithm != "certified" or "max_rounds" in self.options:
             return self
-        at_a_time, wide = (workers or 1) * (items or 1), dict[str, int]()
+        wide = dict[str, int]()
         if items is not None and items > 1:
             wide["min_items"] = items
         if workers is not None and workers > 1:
-            wide["min_batch"] = self.options.get("min_batch", max(1, at_a_time // 2))
-            wide["window"] = max(3 * at_a_time, wide["min_batch"])
+            wide |= usual_width(workers * (items or 1), self.options.get("min_batch"))
         return self._with_options(wide | self.options)
 
     def _with_options(self, options: dict[str, Any]) -> "Settings":
@@ -526,6 +525,14 @@ class CellsGiven:
             known = by_name.placed(labels, items)
         listed = len(items) if isinstance(items, range) else items
         return Cells(listed, len(labels), rewards, self.seed, known, self.order, self.drawn)
+
+
+def usual_width(at_a_time: int, min_batch: int | None = None) -> dict[str, int]:
+    """How large batches are on a test set with this many cells at a time; none for one by one."""
+    if at_a_time == 1:
+        return {}
+    least = max(1, at_a_time // 2) if min_batch is None else min_batch
+    return {"min_batch": least, "window": max(3 * at_a_time, least)}
 
 
 def cells_given(values: Mapping[str, Any]) -> CellsGiven | None:

@@ -15,6 +15,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     (
         "arrays",
         "formatting",
+        "telemetry",
     ),
     (
         "errors",

@@ -132,6 +132,14 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
 )
 @setting_option("quotas")
 @setting_option("linear")
+@click.option(
+    "--concurrency",
+    type=int,
+    help="Number of calls under way at a time (--workers of `run`).  [default: 1]",
+)
+@click.option(
+    "--latency", type=float, metavar="SECONDS", help="Seconds that a call takes: how long in all?"
+)
 @click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
 @click.option(
     "--delay",
@@ -150,7 +158,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     type=int,
     default=1,
     show_default=True,
-    help="Number of processes. It does not change the figures.",
+    help="Number of processes that simulate. It does not change the figures.",
 )
 @click.option(
     "--plot",
@@ -184,6 +192,7 @@ def forecast(
       shortlist forecast -k 3 --pilot pilot.csv --epsilon 0.2 --runs 5 --plot forecast.png
       shortlist forecast -k 4 --means means.csv --budget 500 --budget 2000 --format csv
       shortlist forecast -n 20 -k 2 --prior 8,8 --items 200 --epsilon 0.05 --runs 5
+      shortlist forecast -n 9 -k 2 --prior 8,8 --items 99 --epsilon .1 --concurrency 9 --latency 2
       shortlist forecast -n 50 -k 5 --prior 8,2 --limit 40 --epsilon 0.1 --runs 5
       shortlist forecast -k 1 --means means.csv --epsilon 0.02 --per-day 5000 --delay 3 --runs 5
     """

@@ -5,8 +5,9 @@ neither says anything about the reward: docs/late.md."""
 
 import asyncio
 import logging
+import math
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,11 +15,13 @@ from inspect import Parameter, iscoroutinefunction, signature
 from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
 
-from shortlist.arms import OwnLabel
+from shortlist import telemetry
+from shortlist.arms import OwnLabel, shown_label
 from shortlist.cells import named_item
 from shortlist.engine.rate import Pace, RateGiven
+from shortlist.engine.tickets import Score, with_cost
 from shortlist.errors import EvaluationFailed, InvalidInput
-from shortlist.validation import MOST_RETRIES, seconds, shown, whole
+from shortlist.validation import MOST_RETRIES, real, seconds, shown, whole
 
 logger = logging.getLogger("shortlist.engine")
 FIRST_PAUSE = 0.5  # seconds before the first retry; each further one waits twice as long,
@@ -277,6 +280,11 @@ class Evaluation:
 
     def __call__(self, call: Call) -> Any:
         """Evaluate an arm; whatever the user's function returns or raises."""
+        if not (self.on_items and telemetry.listening()):
+            return self._made(call)
+        return _traced_async(self._made, call) if self.is_async else _traced(self._made, call)
+
+    def _made(self, call: Call) -> Any:
         arguments: tuple[Any, ...] = (call.label,)
         if self.on_items:
             arguments = (call.label, call.item)
@@ -292,6 +300,48 @@ class Evaluation:
             raise EvaluationFailed("it was stopped before it was made again")
         evaluate = partial(self.function, *arguments, **named)
         return attempts.make(evaluate, self.stop, call.name, self.pace)
+
+
+def _traced(make: Callable[[Call], Any], call: Call) -> Any:
+    """Make a call in a span that has its scores."""
+    with telemetry.span("evaluate", **_facts(call)):
+        try:
+            value = make(call)
+        except Exception as error:
+            telemetry.failed(error, **_facts(call))
+            raise
+        _report(call, value)
+        return value
+
+
+async def _traced_async(make: Callable[[Call], Awaitable[Any]], call: Call) -> Any:
+    """`_traced` with what is to be awaited."""
+    with telemetry.span("evaluate", **_facts(call)):
+        try:
+            value = await make(call)
+        except Exception as error:
+            telemetry.failed(error, **_facts(call))
+            raise
+        _report(call, value)
+        return value
+
+
+def _facts(call: Call) -> dict[str, telemetry.Value]:
+    """What a span says of a call."""
+    return {"arm": shown_label(call.label), "item": call.item_name, "pull": call.draw}
+
+
+def _report(call: Call, value: Any) -> None:
+    """Record the scores of a call; what is none is refused later."""
+    many = isinstance(call.item, list)
+    plain, _ = with_cost(value, many=many)
+    scores = plain if many and isinstance(plain, Iterable) else [plain]
+    items = call.item if many else [call.item]
+    for item, each in zip(items, scores, strict=False):
+        score = each if isinstance(each, Score) else Score(each)
+        if math.isfinite(real(score.value)):
+            facts = _facts(call) | {"item": shown(named_item(item))}
+            telemetry.evaluated(real(score.value), score.info, **facts)
 
 
 async def _after(seconds: float, make: Callable[[], Awaitable[Any]], pace: Pace | None) -> Any:

@@ -15,16 +15,16 @@ from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven, check_cells, item_labels
 from shortlist.constraints import Constraint, reordered
-from shortlist.driver import Outcome, counted, finish
+from shortlist.driver import Outcome, counted
 from shortlist.errors import InvalidInput
 from shortlist.exploration.posterior import Posterior
 from shortlist.features import Features, shuffled
+from shortlist.forecasting.wall_clock import Concurrency, Pool, timed
 from shortlist.formatting import given_text
 from shortlist.instances import item_response_with
 from shortlist.problem import Items, Problem, checked_order
 from shortlist.reward_models import Binary, Bounded
 from shortlist.search import Pulls, Rewards
-from shortlist.simulation.simulate import drive
 from shortlist.simulation.worlds import BernoulliBandit, ScoreTable
 from shortlist.validation import (
     COUNTABLE,
@@ -235,8 +235,9 @@ def fitted(pulls: IntArray, sums: FloatArray, k: int) -> Posterior:
     return posterior
 
 
-# pulls, regret, rounds, cost and bound of a run; NaN where nothing is proved
-Row = tuple[int, float, int, float, float]
+ONE_BY_ONE = Concurrency(1, 0.0)
+# pulls, regret, rounds, cost, bound and seconds of a run; NaN where nothing is proved
+Row = tuple[int, float, int, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +251,7 @@ class Scene:
     limits: tuple[int | None, ...] | None = None  # the most pulls per arm, in the same order
     features: Features | None = None  # of the arms, in the same order
     constraint: Constraint | None = None  # the sets that may be chosen
+    width: Concurrency = ONE_BY_ONE
 
     @property
     def words(self) -> str:
@@ -273,13 +275,17 @@ class Scene:
         means_rng, run_rng = np.random.default_rng(seed).spawn(2)
         problem = self._shuffled(problem, means_rng)
         means = self.believed.draw(means_rng)
+        pool = Pool(self.width)
         if self.items is None:
-            outcome = drive(algorithm, problem, BernoulliBandit(means), run_rng, **options)
-            return _row(outcome, problem, problem.sign * means)
+            search_rng, reward_rng = run_rng.spawn(2)
+            bandit = BernoulliBandit(means)
+            run = counted(algorithm, problem, search_rng, **options)
+            outcome = timed(run, lambda each: bandit.pull(each.arms, each.times, reward_rng), pool)
+            return _row(outcome, problem, problem.sign * means, pool.clock)
         scores = item_response_with(means, self.items.size, means_rng)
         table = ScoreTable(scores, means_rng, self.order)
-        outcome = finish(counted(algorithm, problem, run_rng, **options), table.pull)
-        return _row(outcome, problem, problem.sign * scores.mean(1))
+        outcome = timed(counted(algorithm, problem, run_rng, **options), table.pull, pool)
+        return _row(outcome, problem, problem.sign * scores.mean(1), pool.clock)
 
     def _shuffled(self, problem: Problem, rng: np.random.Generator) -> Problem:
         """The problem with what is known of arms in the order of guessed means."""
@@ -313,9 +319,9 @@ def scene_of(
     return Scene(believed, Items(size), order, costs, limits)
 
 
-def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
+def _row(outcome: Outcome, problem: Problem, means: FloatArray, seconds: float) -> Row:
     lost = problem.regret(means, outcome.answer.top)
     spent = outcome.pulls if outcome.spending is None else outcome.spending
     bound = outcome.answer.regret_bound
     proved = np.nan if bound is None else bound
-    return int(outcome.pulls.sum()), lost, outcome.rounds, float(spent.sum()), proved
+    return int(outcome.pulls.sum()), lost, outcome.rounds, float(spent.sum()), proved, seconds

@@ -19,6 +19,7 @@ from shortlist.formatting import (
     TextTable,
     bound_text,
     confidence_text,
+    duration_text,
     given_text,
     readable,
 )
@@ -55,6 +56,7 @@ class Prospect:
     spent: FloatArray | None = field(repr=False, default=None)  #: (runs,) cost, where arms have one
     #: (runs,) the regret bound proved, where arms have limits; NaN where nothing is proved
     bound: FloatArray | None = field(repr=False, default=None)
+    seconds: FloatArray | None = field(repr=False, default=None)  #: (runs,) if a latency was given
 
     @property
     def ended(self) -> float | None:
@@ -105,6 +107,7 @@ class Prospect:
             "regret": quantiles(self.regret),
             "rounds": quantiles(self.rounds),
             **({} if self.days is None else {"days": quantiles(self.days)}),
+            **({} if self.seconds is None else {"seconds": quantiles(self.seconds)}),
             **({} if self.n_cells is None else {"cells": cells}),
             **({} if self.spent is None else {"spent": quantiles(self.spent)}),
             **({} if self.ended is None else {"limits": self._limits()}),
@@ -182,6 +185,7 @@ class Forecast(Tabular):
         timed = any(each.days is not None for each in self.prospects)
         share = ["share"] * (self._unit == "cells")
         timing = (["days"] * timed) + (["days p90"] * self._live)
+        timing += ["time"] * (self.prospects[0].seconds is not None)
         last = ("rounds", *timing, *share, "failure rate")
         about = f"The best {self.k:,} of {self.arms}, {self.runs} runs of every algorithm\n\n"
         return TextTable(
@@ -271,10 +275,12 @@ def _cells(prospect: Prospect, *, late: bool = False) -> tuple[str, ...]:
     `late` adds the days that 90 % of the runs take at most."""
     spent = prospect.pulls if prospect.spent is None else prospect.spent
     shares = quantiles(spent if prospect.budget is None else prospect.regret)
-    others: list[float | None] = [quantiles(prospect.rounds)["p50"]]
+    others: list[float | str | None] = [quantiles(prospect.rounds)["p50"]]
     if prospect.days is not None:
         days = quantiles(prospect.days)
         others += [days["p50"], *([days["p90"]] if late else [])]
+    if prospect.seconds is not None:
+        others.append(duration_text(quantiles(prospect.seconds)["p50"]))
     if prospect.share is not None:
         others.append(prospect.share)
     others.append(prospect.failure_rate)
@@ -282,7 +288,8 @@ def _cells(prospect: Prospect, *, late: bool = False) -> tuple[str, ...]:
     below = [
         readable(each) if isinstance(each, int) else bound_text(each) for each in shares.values()
     ]
-    return (prospect.algorithm, *below, *map(readable, others))
+    figures = (each if isinstance(each, str) else readable(each) for each in others)
+    return (prospect.algorithm, *below, *figures)
 
 
 def check_file(path: str) -> None:

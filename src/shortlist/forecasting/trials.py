@@ -23,22 +23,25 @@ from shortlist.features import Features, FeaturesGiven, checked_linear, features
 from shortlist.forecasting.beliefs import Row, Scene, guess, scene_of
 from shortlist.forecasting.days import SampleSize, sample_sizes
 from shortlist.forecasting.prospects import LIVE, Forecast, Prospect
+from shortlist.forecasting.wall_clock import Concurrency
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, Traffic, budget_of, goal_of
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.reward_models import Binary
-from shortlist.settings import arguments, least_blocks
+from shortlist.settings import arguments, least_blocks, usual_width
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.simulate import checked_prices
 from shortlist.spec import Certificate, Order, documented
 from shortlist.validation import (
     MOST_ARMS,
     MOST_RUNS,
+    MOST_WORKERS,
     RngGiven,
     check_sendable,
     collected,
     function_or_none,
     manners,
     number,
+    seconds,
     shown,
     takes_rng,
     whole,
@@ -97,6 +100,8 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     drift: bool | None = None,
+    concurrency: int | None = None,
+    latency: float | None = None,
     per_day: float | None = None,
     delay: float = 0.0,
     skip_blocks: int = 0,
@@ -129,13 +134,16 @@ def forecast(  # noqa: D417  # `documented` adds the settings
             before epsilon is reached, `Prospect.bound` what is proved.
         algorithms: Names or search functions; each is tried with every goal that it serves.
             Default: a good and a plain choice for each goal.
+        concurrency: Calls under way at a time, `workers` of `select`. On a test set batches are
+            then as large as there, unless `min_batch` or `window` are given. Default: 1.
+        latency: Seconds that a call takes: the forecast has the wall-clock time, too.
         per_day: Pulls per day: the forecast has days, too, and next to `certified`, which waits for
             every batch, a "live test", which does not (docs/ab-test.md), unless `drift` is False.
         delay: Days until a reward arrives.
         runs: Number of simulated runs.
         rng: Instead of `seed`: a seed, a sequence of seeds, or a `numpy.random.Generator`,
             `BitGenerator` or `SeedSequence`. A generator moves on, so that a second call differs.
-        workers: Number of processes.
+        workers: Number of processes that simulate. It does not change the figures.
         on_progress: Function that is called with the share of the work that is done.
 
     Returns:
@@ -165,7 +173,8 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     known = _checked_features(features, linear, means)
     scene = scene_of(believed, items, order, checked_prices(costs), most)
     family = _checked_family(groups, quotas, constraint, k, several=pilot is None)
-    scene = replace(scene, features=known, constraint=family)
+    width = _checked_width(concurrency, latency, per_day)
+    scene = replace(scene, features=known, constraint=family, width=width)
     goals = _goals(allowed, delta, budget)
     left_out: tuple[str, ...] = ()
     if algorithms is None and allowed is not None and items is None:
@@ -203,9 +212,9 @@ def forecast(  # noqa: D417  # `documented` adds the settings
         candidates += live
     started = time.perf_counter()
     prospects = _simulated(candidates, scene, allowed, pace, runs, seed, workers, on_progress)
-    seconds = time.perf_counter() - started
+    took = time.perf_counter() - started
     sizes = _sizes(scene, k, allowed, delta, pace, seed)
-    about = scene.words, believed.n_arms, k, allowed, delta, runs, seed, left_out, seconds
+    about = scene.words, believed.n_arms, k, allowed, delta, runs, seed, left_out, took
     return Forecast(prospects, *about, sizes)
 
 
@@ -242,7 +251,7 @@ def _simulated(
     work = [(candidate, run) for run in range(runs) for candidate in candidates]
     tell = None if on_progress is None else lambda done: on_progress(done / len(work))
     rows = np.array(parallel_map(partial(_run, scene, seed), work, workers, tell))
-    rows = rows.reshape(runs, len(candidates), 5)  # pulls, regret, rounds, cost and bound
+    rows = rows.reshape(runs, len(candidates), 6)  # the columns of `Row`
     return tuple(
         Prospect(
             candidate.name,
@@ -255,6 +264,7 @@ def _simulated(
             scene.n_cells,
             None if scene.costs is None else rows[:, j, 3],
             None if scene.limits is None else rows[:, j, 4],
+            rows[:, j, 5] if scene.width.seconds else None,
         )
         for j, candidate in enumerate(candidates)
     )
@@ -307,6 +317,19 @@ def _checked_pace(per_day: float | None, delay: float) -> tuple[float, float] | 
             raise InvalidInput(f"`delay` is {shown(delay)}, but days need `per_day`, too")
         return None
     return number("per_day", per_day, above=0), late
+
+
+def _checked_width(
+    concurrency: int | None, latency: float | None, per_day: float | None
+) -> Concurrency:
+    """Calls under way at a time, and the seconds that each takes."""
+    if latency is not None and per_day is not None:
+        rule = "one of them says how fast pulls are made"
+        raise InvalidInput(f"`latency` and `per_day` are both given, but {rule}")
+    calls = 1
+    if concurrency is not None:
+        calls = whole("concurrency", concurrency, at_least=1, at_most=MOST_WORKERS)
+    return Concurrency(calls, 0.0 if latency is None else seconds("latency", latency))
 
 
 def _traffic(
@@ -435,11 +458,20 @@ def _candidate(
         features = features.guiding()
     problem = Problem(n_arms, k, wanted, Binary(), minimize, features=features, **of_arms)
     open_: dict[str, Any] = {**dict.fromkeys(cuts), "certificate": "auto"}
+    cuts = {**cuts, **_usual_width(algorithm, scene, cuts)}
     told = algorithm.told(
         None, **open_ | {name: each for name, each in cuts.items() if name in known}
     )
     algorithm.check(problem, told)
     return Candidate(algorithm, goal, problem, told)
+
+
+def _usual_width(algorithm: Algorithm, scene: Scene, cuts: Mapping[str, Any]) -> dict[str, int]:
+    """How large batches are on a test set where this is left open, as in `select`."""
+    open_ = all(cuts[name] is None for name in ("max_rounds", "min_batch", "window"))
+    if scene.items is None or algorithm.name != "certified" or not open_:
+        return {}
+    return usual_width(scene.width.calls)
 
 
 def _run(scene: Scene, seed: int, trial: tuple[Candidate, int]) -> Row:

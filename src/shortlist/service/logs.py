@@ -1,20 +1,14 @@
-"""Logs and traces of a service.
+"""Logs of a service.
 
 Logs are lines of text or of JSON on stderr. Every answered request is one line at level info, by
-the logger `shortlist.access`. Traces are spans of OpenTelemetry; without it they do nothing."""
+the logger `shortlist.access`."""
 
 import json
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from importlib import import_module
-from typing import Any
 
 TEXT = "%(asctime)s %(name)s %(levelname)s %(message)s"
 access = logging.getLogger("shortlist.access")
-Value = str | int | float | bool
 
 
 class JsonLines(logging.Formatter):
@@ -51,25 +45,3 @@ def log_request(
         more = {**fields, "status": status, "seconds": round(seconds, 6)}
         text = f"{address} {token or '-'} {method} {path} {status} {1000 * seconds:.1f} ms"
         access.info("%s", text, extra={"request": more})
-
-
-@contextmanager
-def span(name: str, **attributes: Value) -> Iterator[None]:
-    """Record a block as the span `shortlist.<name>`, with its error if it raises."""
-    tracer = _tracer()
-    if tracer is None:
-        yield
-        return
-    named = {f"shortlist.{key}": value for key, value in attributes.items()}
-    with tracer.start_as_current_span(f"shortlist.{name}", attributes=named):
-        yield
-
-
-@cache
-def _tracer() -> Any:
-    """The tracer of this package; None without OpenTelemetry."""
-    try:
-        trace = import_module("opentelemetry.trace")
-    except ImportError:
-        return None
-    return trace.get_tracer("shortlist")

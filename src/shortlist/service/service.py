@@ -22,7 +22,7 @@ from shortlist.service.auth import SAFE, Auth, InFlight, Proxies, RateLimit, Tok
 from shortlist.service.bodies import Bodies, results
 from shortlist.service.endpoints import Inquiry
 from shortlist.service.experiments import Clock, OpenExperiments
-from shortlist.service.logs import log_request, span
+from shortlist.service.logs import log_request
 from shortlist.service.prometheus import Metrics
 from shortlist.service.protocol import HEADERS, Limits, Refusal, Stream, error_reply, json_reply
 from shortlist.service.routes import ApiRoute, Read, Write
@@ -30,6 +30,7 @@ from shortlist.service.work import Lanes, Shared
 from shortlist.spec import Json
 from shortlist.stores import Store
 from shortlist.stores.base import Scope, Token
+from shortlist.telemetry import span
 
 METHODS = (*SAFE, "POST")
 JSON_HEADERS = ("content-type", "content-length")  # which an error page does not keep

@@ -193,6 +193,33 @@ def test_bounds_and_intervals_hold_at_confidence(
         assert binomtest(wrong, runs, DELTA, alternative="greater").pvalue > 1e-4
 
 
+@pytest.mark.parametrize("budget", [None, 25.0, 30.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_stake_on_a_sample_depends_on_which_scores_are_known(
+    budget: float | None, seed: int
+) -> None:
+    """The same scores in the same order, with masks that pay for more or fewer first items."""
+    scores = np.random.default_rng(seed).random((3, 40))
+    learned = set()
+    for share in (0.01, 0.3, 0.9):
+        mask = np.random.default_rng([seed, 1]).random(scores.shape) < share
+        mask[0, 0] = True
+        items = Items(40, np.where(mask, scores, np.nan), sampled=True)
+        problem = Problem(3, 1, FixedConfidence(0.1, DELTA, budget), items=items)
+        race = items_race.ItemsRace(problem, np.random.default_rng(0))
+        first = items_race.FIRST_ITEMS
+        affordable = 40 if budget is None else int((~mask[:, :first]).sum())
+        places = first if budget is None or affordable <= budget else int(budget) // 3
+        targets = np.full(3, places)
+        fresh = np.concatenate(
+            [row[:places][~known[:places]] for row, known in zip(scores, mask, strict=True)]
+        )
+        race.take(targets, fresh)
+        learned.add(race.evidence.variance)
+    assert len(learned) == 1
+    assert (items_race.VARIANCE in learned) is (budget == 25.0)
+
+
 def test_intervals_of_groups_hold_within_a_group() -> None:
     """Two of the three groups are complete; the pull beyond them says nothing by itself."""
     widths: IntArray = np.array([2, 2, 2])

@@ -7,6 +7,7 @@ import pytest
 from attack_scale import number_of_runs
 from scipy.stats import binom
 
+import shortlist
 from shortlist import instances, simulate
 from shortlist.arrays import FloatArray
 from shortlist.certificates.items import race as items_race
@@ -15,7 +16,7 @@ from shortlist.certificates.items.search import items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of
-from shortlist.spec import Order
+from shortlist.spec import Order, Population
 
 RUNS = number_of_runs(32, 2000)
 
@@ -215,3 +216,27 @@ def test_an_arm_that_is_out_is_not_asked_again_and_most_choose_the_least() -> No
 
     assert (chosen.regret <= 0.01).all()
     assert chosen.pulls.mean() < 0.9 * scores.size
+
+
+@pytest.mark.parametrize("others", [0, 8])  # judged in pairs, and one by one
+@pytest.mark.parametrize("population", ["these", "like these"])
+def test_an_arm_that_known_scores_show_to_be_better_is_chosen(
+    others: int, population: Population
+) -> None:
+    """Arm 1 is known on all 40 items, with 20 right; arm 0 on 36, with 22 right."""
+    known = np.zeros((2 + others, 40))
+    known[0, :22], known[1, 20:] = 1.0, 1.0
+    known[0, 36:] = np.nan
+    for seed in range(12):
+        result = shortlist.select(
+            lambda arm, item: 0.0,
+            arms=2 + others,
+            k=1,
+            epsilon=0.4,
+            items=40,
+            scores=known,
+            population=population,
+            seed=seed,
+            progress=False,
+        )
+        assert result.top == (0,)

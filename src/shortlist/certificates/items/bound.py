@@ -35,6 +35,7 @@ EXACT = 1e-12  # tolerance of sums of scores
 RICH = 1e250  # more wealth than any level asks for; the rest is given away
 LEAST_ITEM_VARIANCE = 1e-6
 SCORE_ROUNDING = 1e-9  # of an item: sums of scores are rounded
+FEW_FRESH = 3.0  # items that the mean so far counts for, where few were not known before
 
 
 def largest_matching(bounds: FloatArray) -> float:
@@ -57,18 +58,38 @@ class ScoredCells:
     def __init__(self, items: Items, n_arms: int) -> None:
         self.size = items.size
         self.sampled = items.sampled
+        self.cells_per_place = 1  # at most
         self.scores: FloatArray = items.by_position(n_arms)  # (arms, items), NaN: not seen
         self.known: BoolArray = ~np.isnan(self.scores)  # given with the problem
         self.any_known = bool(self.known.any())
         self.reached: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.pilot = 0  # items of all arms in the first batch
+        # the place of the last known score, plus 1: (arms,)
+        self.known_to: IntArray = ((np.arange(self.size) + 1) * self.known).max(1, initial=0)
 
     def among(self, arms: IntArray) -> "ScoredCells":
         """The cells of these arms only."""
         some = copy(self)
         some.scores, some.known = self.scores[arms], self.known[arms]
-        some.reached = self.reached[arms]
+        some.reached, some.known_to = self.reached[arms], self.known_to[arms]
         return some
+
+    def with_known(self, means: FloatArray) -> FloatArray:
+        """Estimates of means by all known scores, given estimates by the first items: (arms,).
+
+        Cells that are not seen are like those that were not known before: an arm may be known on
+        its easy items only. Nothing rests on it but the choice, which may look at anything."""
+        arms = np.flatnonzero(self.known_to > self.reached)
+        if not arms.size:
+            return means
+        reached = np.arange(self.size) < self.reached[arms, None]
+        fresh, seen = reached & ~self.known[arms], reached | self.known[arms]
+        scores = np.where(seen, self.scores[arms], 0.0)
+        like = np.where(fresh, scores, 0.0).sum(1) + FEW_FRESH * means[arms]
+        like /= fresh.sum(1) + FEW_FRESH
+        estimated = means.copy()
+        estimated[arms] = (scores.sum(1) + (~seen).sum(1) * like) / self.size
+        return estimated
 
     def missing(self, targets: IntArray, since: IntArray | None = None) -> IntArray:
         """Cells to be scored for arms to get from `since` to these numbers of items: (arms,).
@@ -146,6 +167,7 @@ class GroupedCells(ScoredCells):
         whole_groups = Items(items.widths.size, np.where(complete, self.given, np.nan))
         super().__init__(whole_groups, n_arms)
         self.sampled = items.sampled
+        self.cells_per_place = self.largest
         self.any_known = True  # groups differ in size: places are not pulls
 
     def among(self, arms: IntArray) -> "ScoredCells":

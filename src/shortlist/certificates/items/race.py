@@ -413,12 +413,23 @@ class ItemsRace:
         self.cells.take(targets, 1 - scores if self.mirrored else scores)
         alone = int(targets.max()) <= self.evidence.first
         # stakes must rest neither on scores that were made up nor on those of later items
-        if not before.any() and alone and not left:
+        if not before.any() and alone and not left and self._first_items_are_sure:
             self.evidence.learn(self.cells)
         if left:
             self._begin_again()
         else:
             self.evidence.take(self.cells, before)
+
+    @property
+    def _first_items_are_sure(self) -> bool:
+        """Whether the first items do not depend on which scores are known.
+
+        Of a sample, no stake may: which scores are known may depend on all of them."""
+        if not self.cells.sampled or not self.cells.known_to.any():
+            return True
+        each = self.evidence.first * self.cells.cells_per_place
+        every_arm = np.arange(self.asked.n_arms)
+        return bool(Budget(self.asked).affords(every_arm, np.full(every_arm.size, each)).all())
 
     def _begin_again(self) -> None:
         """Make all bets again on the cells of the remaining arms: nothing rests on the others.
@@ -441,7 +452,8 @@ class ItemsRace:
 
     def choose(self) -> None:
         """Keep the choice unless an arm outside looks clearly better than one inside."""
-        means = self.evidence.means(self.cells) - self.evidence.out  # arms that are out come last
+        means = self.cells.with_known(self.evidence.means(self.cells))
+        means -= self.evidence.out  # arms that are out come last
         ranked = np.lexsort((self.ties, -means))
         if self.graph is not None:
             self.top = np.flatnonzero(self.graph.first(ranked))
