@@ -24,6 +24,8 @@ RECORDS = (
     ArmLift,
     Lift,
     shortlist.Runs,
+    shortlist.Comparison,
+    shortlist.ComparedRuns,
     shortlist.Forecast,
     Prospect,
     shortlist.Hardness,
