@@ -21,7 +21,7 @@ PUBLIC = {
     "Client",
     "Command",
     "ComparedRuns",
-    "Comparison",
+    "ComparedAlgorithms",
     "Experiment",
     "FixedBudget",
     "FixedConfidence",

@@ -24,7 +24,7 @@ RECORDS = (
     ArmLift,
     Lift,
     shortlist.Runs,
-    shortlist.Comparison,
+    shortlist.ComparedAlgorithms,
     shortlist.ComparedRuns,
     shortlist.Forecast,
     Prospect,

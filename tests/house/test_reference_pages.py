@@ -121,7 +121,8 @@ def _fields(schema: dict[str, Any]) -> str:
     fields, needed = schema.get("properties"), schema.get("required", ())
     if not fields:
         return "lines of JSON." if schema.get("type") == "string" else "an empty object."
-    named = (f"`{name}`" if name in needed else f"*{name}*" for name in fields)
+    ordered = sorted(fields, key=lambda name: (name not in needed, name))
+    named = (f"`{name}`" if name in needed else f"*{name}*" for name in ordered)
     return ", ".join(named) + "."
 
 

@@ -72,7 +72,7 @@ class ComparedRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Tabular):
+class ComparedAlgorithms(Tabular):
     """What several algorithms spend and lose on the same arms; printed, it is a table."""
 
     points: tuple[ComparedRuns, ...] = field(repr=False)  #: by budget, then by algorithm
@@ -157,7 +157,7 @@ def compare(
     seconds: float | None = SECONDS,
     on_progress: Callable[[float], None] | None = None,
     **settings: Any,
-) -> Comparison:
+) -> ComparedAlgorithms:
     """Run algorithms many times on the same arms with known means, for one goal or several.
 
     Every `budget` is a point of the regret curve of each algorithm that takes one. An `epsilon`
@@ -195,7 +195,7 @@ def compare(
     runs = whole("runs", runs, at_least=1, at_most=MOST_RUNS)
     function_or_none("on_progress", on_progress)
     wanted = _wanted(algorithms, epsilon, budgets)
-    clock = _Clock(seconds, len(wanted) * runs, on_progress)
+    clock = _TimeLimit(seconds, len(wanted) * runs, on_progress)
     settings |= {"k": k, "epsilon": epsilon, "runs": runs, "seed": seed}
     points, left_out = [], []
     for place, (algorithm, budget) in enumerate(wanted):
@@ -206,14 +206,14 @@ def compare(
             points.append(ComparedRuns(budget, made))
         except _TimeOver:
             left_out.append(f"{find(algorithm).name} {_goal(budget)}")
-    return Comparison(tuple(points), tuple(left_out), clock.passed)
+    return ComparedAlgorithms(tuple(points), tuple(left_out), clock.passed)
 
 
 class _TimeOver(Exception):
     """No more runs are to be begun."""
 
 
-class _Clock:
+class _TimeLimit:
     """Ends the runs when the time is over, and tells the share that is done."""
 
     def __init__(
