@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 import shortlist
 from shortlist import compare, simulate
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnsupportedGoal
 
 MEANS = np.linspace(0.3, 0.7, 9)
 
@@ -62,6 +62,14 @@ def halving(problem: shortlist.Problem, rng: np.random.Generator) -> shortlist.S
 def test_a_function_is_compared_like_an_algorithm_with_a_name() -> None:
     found = compare([halving, "sar"], MEANS, k=2, budgets=[45, 90], runs=3)
     assert [point.runs.algorithm for point in found.points][:2] == ["halving", "sar"]
+
+
+def test_a_function_that_takes_a_budget_only_has_no_point_until_epsilon() -> None:
+    found = compare([halving, "uniform"], MEANS, k=2, budgets=45, epsilon=0.2, runs=3)
+    goals = [(point.runs.algorithm, point.budget) for point in found.points]
+    assert goals == [("halving", 45), ("uniform", 45), ("uniform", None)]
+    with pytest.raises(UnsupportedGoal, match="halving cannot serve this goal"):
+        compare([halving, "uniform"], MEANS, k=2, epsilon=0.2, runs=3)
 
 
 def test_scores_of_a_test_set_can_be_compared_on() -> None:

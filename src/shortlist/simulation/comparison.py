@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.formatting import (
     Tabular,
     TextTable,
@@ -198,6 +198,7 @@ def compare(
     clock = _TimeLimit(seconds, len(wanted) * runs, on_progress)
     settings |= {"k": k, "epsilon": epsilon, "runs": runs, "seed": seed}
     points, left_out = [], []
+    refused: dict[AlgorithmLike, UnsupportedGoal] = {}
     for place, (algorithm, budget) in enumerate(wanted):
         tell = clock.after(place * runs)
         try:
@@ -206,6 +207,12 @@ def compare(
             points.append(ComparedRuns(budget, made))
         except _TimeOver:
             left_out.append(f"{find(algorithm).name} {_goal(budget)}")
+        except UnsupportedGoal as error:  # a function says only when it runs which goals it takes
+            refused[algorithm] = error
+    served = {point.runs.algorithm for point in points}
+    for algorithm, error in refused.items():
+        if find(algorithm).name not in served and not left_out:
+            raise error
     return ComparedAlgorithms(tuple(points), tuple(left_out), clock.passed)
 
 
