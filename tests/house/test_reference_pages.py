@@ -121,8 +121,7 @@ def _fields(schema: dict[str, Any]) -> str:
     fields, needed = schema.get("properties"), schema.get("required", ())
     if not fields:
         return "lines of JSON." if schema.get("type") == "string" else "an empty object."
-    ordered = sorted(fields, key=lambda name: (name not in needed, name))
-    named = (f"`{name}`" if name in needed else f"*{name}*" for name in ordered)
+    named = (f"`{name}`" if name in needed else f"*{name}*" for name in fields)
     return ", ".join(named) + "."
 
 

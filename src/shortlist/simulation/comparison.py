@@ -210,9 +210,9 @@ def compare(
         except UnsupportedGoal as error:  # a function says only when it runs which goals it takes
             refused[algorithm] = error
     served = {point.runs.algorithm for point in points}
-    for algorithm, error in refused.items():
+    for algorithm, unfit in refused.items():
         if find(algorithm).name not in served and not left_out:
-            raise error
+            raise unfit
     return ComparedAlgorithms(tuple(points), tuple(left_out), clock.passed)
 
 
