@@ -17,6 +17,8 @@ __all__ = [
     "Bounded",
     "Client",
     "Command",
+    "ComparedAlgorithms",
+    "ComparedRuns",
     "Experiment",
     "FixedBudget",
     "FixedConfidence",
@@ -41,6 +43,7 @@ __all__ = [
     "__version__",
     "assess",
     "certify",
+    "compare",
     "errors",
     "find",
     "forecast",
@@ -69,6 +72,7 @@ _DEFINED_IN = {
     "reward_models": ("Binary", "Bounded", "Normal", "SubGaussian"),
     "search": ("Answer", "Pulls", "Rewards", "Search"),
     "selection": ("select", "select_async"),
+    "simulation.comparison": ("ComparedAlgorithms", "ComparedRuns", "compare"),
     "simulation.simulate": ("Runs", "simulate"),
     "theory": ("Hardness", "hardness"),
 }
@@ -91,6 +95,7 @@ if TYPE_CHECKING:
     from shortlist.reward_models import Binary, Bounded, Normal, SubGaussian
     from shortlist.search import Answer, Pulls, Rewards, Search
     from shortlist.selection import select, select_async
+    from shortlist.simulation.comparison import ComparedAlgorithms, ComparedRuns, compare
     from shortlist.simulation.simulate import Runs, simulate
     from shortlist.theory import Hardness, hardness
 else:

@@ -24,6 +24,8 @@ RECORDS = (
     ArmLift,
     Lift,
     shortlist.Runs,
+    shortlist.ComparedAlgorithms,
+    shortlist.ComparedRuns,
     shortlist.Forecast,
     Prospect,
     shortlist.Hardness,

@@ -34,7 +34,7 @@ from shortlist.cli.live import (
 from shortlist.cli.past import assess, certify
 from shortlist.cli.run import run
 from shortlist.cli.serve import mcp, serve, tokens
-from shortlist.cli.simulate import algorithms, demo, hardness, reproduce, simulate
+from shortlist.cli.simulate import algorithms, compare, demo, hardness, reproduce, simulate
 from shortlist.cli.status import result, status
 from shortlist.errors import Doubtful, InvalidInput, ShortlistError, StoreExists, StoreMissing
 from shortlist.formatting import printable
@@ -154,7 +154,7 @@ def main(context: click.Context) -> None:
       shortlist forecast --help      how many evaluations it will take
       shortlist assess --help        which arms to keep, by results that exist
       shortlist algorithms           list the algorithms
-      shortlist simulate --help      compare algorithms on instances whose means are known
+      shortlist compare --help       compare algorithms on instances whose means are known
 
     \b
     Tab completion, in ~/.bashrc (or zsh_source, fish_source):
@@ -168,7 +168,7 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
+KNOWN_MEANS = (forecast, simulate, compare, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, shares, ask, tell, release, retire, resume, status, result, list_)
 FILES = (export, import_, copy, verify, rename, archive, delete)
 SERVED = (serve, tokens, mcp)

@@ -196,7 +196,8 @@ def forecast(
       shortlist forecast -n 50 -k 5 --prior 8,2 --limit 40 --epsilon 0.1 --runs 5
       shortlist forecast -k 1 --means means.csv --epsilon 0.02 --per-day 5000 --delay 3 --runs 5
     """
-    from shortlist.forecasting.prospects import check_file, save
+    from shortlist.forecasting.prospects import save
+    from shortlist.result.plots import check_file
 
     if plot is not None:
         check_file(plot)

@@ -86,6 +86,8 @@ def _finite(data: object) -> object:
 
 
 def _print_csv(rows: Sequence[Record]) -> None:
+    if not rows:
+        return
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -269,7 +269,7 @@ def assess(
       green,400,30
       blue,400,9
     """
-    from shortlist.forecasting.prospects import check_file
+    from shortlist.result.plots import check_file
 
     if fixed is None and not scores:
         raise InvalidInput(

@@ -10,6 +10,7 @@ from shortlist.cli.files import FILE, groups_of, with_features, with_quotas
 from shortlist.cli.options import (
     FEATURED,
     USUAL_COEFFICIENTS,
+    algorithm_names,
     featured,
     instance_options,
     means_of,
@@ -187,6 +188,121 @@ def simulate(
             **known,
         )
     print_summary(outcome, outcome.summary(), style)
+
+
+@click.command()
+@instance_options
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    shell_complete=algorithm_names,
+    help="Name of an algorithm, or package.module:function; repeatable.",
+)
+@click.option(
+    "--budget",
+    "budgets",
+    type=float,
+    multiple=True,
+    metavar="N",
+    help="Number of pulls to spend: a point of the curves; repeatable.",
+)
+@setting_option(
+    "epsilon", help="Largest regret allowed. Algorithms that prove it stop there without a budget."
+)
+@setting_option("delta")
+@click.option(
+    "--runs",
+    type=int,
+    default=20,
+    show_default=True,
+    help="Runs of every algorithm with every budget.",
+)
+@setting_option("seed")
+@click.option(
+    "--workers",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of processes. It does not change the figures.",
+)
+@click.option(
+    "--rewards",
+    type=click.Choice(["bernoulli", "beta", "gaussian", "normal"]),
+    default="bernoulli",
+    show_default=True,
+    help="Distribution of the rewards around their mean.",
+)
+@click.option("--sd", type=float, help="Their standard deviation, unless bernoulli.")
+@setting_option("minimize")
+@click.option(
+    "--seconds",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Begin no more runs after this time; what is not complete is left out and named.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Save a picture too: .png, .svg or .pdf.",
+)
+@format_option
+def compare(
+    *,
+    instance: str | None,
+    n: int | None,
+    k: int,
+    p: float | None,
+    path: str | None,
+    algorithms: tuple[str, ...],
+    budgets: tuple[float, ...],
+    plot: str | None,
+    style: str,
+    **settings: Any,
+) -> None:
+    """Compare algorithms on known means: regret and failures, budget by budget.
+
+    A row per algorithm and budget, and one without a budget for algorithms that stop when --epsilon
+    is proved. With --epsilon a run has failed if it loses more; the rate has an exact 95 %
+    confidence interval. All algorithms meet the same arms. A search function of your own is named
+    by its module: --algorithm mine:search.
+
+    \b
+    Examples:
+      shortlist compare --instance uniform -n 60 -k 5 --algorithm sar --algorithm expected-loss \\
+          --budget 1000 --budget 4000 --runs 10
+      shortlist compare --means means.csv -k 2 --algorithm certified --algorithm uniform \\
+          --epsilon 0.1 --runs 10 --plot comparison.png
+    """
+    from shortlist.result.plots import check_file
+
+    if plot is not None:
+        check_file(plot)
+    means, costs = means_of(instance, n, k, p, path)
+    with progress_bar("percent of the runs", 100) as progress:
+        made = shortlist.compare(
+            algorithms,
+            means,
+            k=k,
+            budgets=budgets or None,
+            costs=costs,
+            on_progress=lambda share: progress(round(100 * share)),
+            **sets_of(instance, n, k),
+            **settings,
+        )
+    if plot is not None:
+        made.plot().savefig(plot, dpi=200)
+    if style == "table":
+        print_tables(made)
+    else:
+        print_rows(made.rows(), style)
+    if made.left_out:
+        names = ", ".join(made.left_out)
+        click.echo(f"Left out after {settings['seconds']:g} s: {names}", err=True)
 
 
 def usual(epsilon: float | None) -> str:

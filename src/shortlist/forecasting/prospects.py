@@ -4,8 +4,6 @@ The picture has a dot for every run, a bar from 10 to 90 %, and the median."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +22,7 @@ from shortlist.formatting import (
     readable,
 )
 from shortlist.regret import ROUNDING
-from shortlist.result.plots import new_figure
+from shortlist.result.plots import COLOURS, check_file, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,9 +32,6 @@ QUANTILES = (0.1, 0.5, 0.9)
 LIVE = "live test"  # name of the forecast of `Experiment.create(per_day=…)`
 
 
-# Okabe and Ito 2008
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-KINDS = ("png", "svg", "pdf")
 ROW, FRAME, WIDTH = 0.42, 1.3, 7.2  # inches
 WIDE = 30  # from this ratio of the most to the fewest pulls on, powers of ten are labels enough
 
@@ -290,23 +285,6 @@ def _cells(prospect: Prospect, *, late: bool = False) -> tuple[str, ...]:
     ]
     figures = (each if isinstance(each, str) else readable(each) for each in others)
     return (prospect.algorithm, *below, *figures)
-
-
-def check_file(path: str) -> None:
-    """Refuse a picture that cannot be saved, before an hour is spent on it."""
-    file = Path(path)
-    if file.suffix.removeprefix(".").lower() not in KINDS:
-        raise InvalidInput(
-            f"the picture is to be {path!r}, but its name must end in .{', .'.join(KINDS)}"
-        )
-    if not file.parent.is_dir():
-        raise InvalidInput(
-            f"the picture is to be {path!r}, but there is no folder {str(file.parent)!r}"
-        )
-    if find_spec("matplotlib") is None:
-        raise InvalidInput(
-            "a picture is asked for, but matplotlib is not installed: pip install 'shortlist[plot]'"
-        )
 
 
 def save(forecast: Forecast, path: str) -> None:

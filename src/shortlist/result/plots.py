@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CHOSEN, REST = "#0072B2", "0.6"  # Okabe and Ito 2008
+# Okabe and Ito 2008
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+CHOSEN, REST = COLOURS[0], "0.6"
+KINDS = ("png", "svg", "pdf")  # of files of pictures
 NAMED = 40  # arms, up to which each is labelled; of more, the chosen ones
 UNNAMED = 25  # rows that all arms without a label share
 ROW, FRAME, WIDTH = 0.28, 1.2, 7.2  # inches
@@ -71,6 +75,23 @@ def draw(
     _frame(ax, arms, places, named, title, unit)
     figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]
     return figure
+
+
+def check_file(path: str) -> None:
+    """Refuse a picture that cannot be saved, before an hour is spent on it."""
+    file = Path(path)
+    if file.suffix.removeprefix(".").lower() not in KINDS:
+        raise InvalidInput(
+            f"the picture is to be {path!r}, but its name must end in .{', .'.join(KINDS)}"
+        )
+    if not file.parent.is_dir():
+        raise InvalidInput(
+            f"the picture is to be {path!r}, but there is no folder {str(file.parent)!r}"
+        )
+    if find_spec("matplotlib") is None:
+        raise InvalidInput(
+            "a picture is asked for, but matplotlib is not installed: pip install 'shortlist[plot]'"
+        )
 
 
 def new_figure(width: float, height: float) -> "Figure":
