@@ -159,7 +159,7 @@ class ShortlistSearchCV(BaseSearchCV):  # type: ignore[misc]
             The search itself. `result_` is the `Result`; its labels are positions in
             `cv_results_["params"]`, and `best_indices_` are those of the chosen candidates."""
         X, y = indexable(X, y)  # noqa: N806
-        self._check()
+        self._check(y)
         random = check_random_state(self.random_state)
         candidates = self._candidates(random)
         self.scorer_, self.multimetric_ = self._scorers()
@@ -173,8 +173,12 @@ class ShortlistSearchCV(BaseSearchCV):  # type: ignore[misc]
             self._refit(X, y, params)
         return self
 
-    def _check(self) -> None:
+    def _check(self, y: Any) -> None:
         """Refuse what the search cannot take; the rest is checked by the experiment."""
+        if y is None and get_tags(self.estimator).target_tags.required:
+            raise InvalidInput(
+                "`y` is None, but y should be a 1d array or a table: the estimator needs targets"
+            )
         if callable(self.refit):
             raise InvalidInput(
                 f"`refit` is {shown(self.refit)}, but must be True, False or the name of a score"
