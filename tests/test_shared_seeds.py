@@ -247,3 +247,19 @@ def test_options_that_need_independent_arms_are_refused_within_a_budget() -> Non
     ):
         with pytest.raises(InvalidInput, match=why):
             select(run, progress=False, **{**BUDGET, "rewards": "normal", **change})
+
+
+@pytest.mark.parametrize("door", ["select", "run"])
+def test_a_function_without_a_seed_is_refused_before_the_first_pull(door: str) -> None:
+    def alone(design: str) -> float:
+        raise AssertionError("never called")
+
+    given: dict[str, Any] = {"k": 1, "budget": 40, "rewards": "normal", "seeds": "shared"}
+
+    def call() -> object:
+        if door == "select":
+            return select(alone, arms=list(DESIGNS), **given)
+        return Experiment.create(list(DESIGNS), **given).run(alone, progress=False)
+
+    with pytest.raises(InvalidInput, match="takes no `seed`, but `seeds` is 'shared'"):
+        call()

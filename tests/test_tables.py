@@ -77,3 +77,17 @@ def test_several_tables_are_shown_one_below_the_other() -> None:
 
     assert [line.split() for line in str(Two()).splitlines()] == [["a", "1"], ["b", "2"]]
     assert Two()._repr_html_().count("<table>") == 2
+
+
+@pytest.mark.parametrize("width", [30, 50, 80])
+def test_numbers_are_never_cut_however_narrow_the_terminal(width: int) -> None:
+    header = ("arm", *(f"figure {column}" for column in range(9)))
+    rows = [(arm, *(f"{place * 10**6 + 88512:,}" for place in range(9))) for arm in ("a", "b")]
+    console = Console(width=width)
+    with console.capture() as printed:
+        console.print(TextTable(header, rows, verdict="done"))
+    text = printed.get()
+    for number in rows[0][1:]:
+        assert text.count(number) >= 2
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width

@@ -396,6 +396,8 @@ def _family(
 ) -> Constraint | None:
     """The sets that may be chosen; None if all may."""
     own = counts.groups
+    if groups is not None and quotas is None:
+        raise InvalidInput(f"`groups` is {shown(groups)}, but only goes with `quotas`")
     if isinstance(groups, Mapping):
         unknown = next((label for label in groups if label not in labels), None)
         if unknown is not None:

@@ -239,10 +239,12 @@ def _decimal(value: float) -> Decimal:
 
 
 if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
+    from rich.console import Console, ConsoleOptions, Group, RenderableType
     from rich.table import Table
 
 COLUMNS = 100  # columns, where no terminal says how many it has
+MOST_WIDTH = 10**6  # columns of a table that has as many as it wants
+WORD = 16  # characters of a word that are never broken into lines
 SHORT = 40  # characters of a first cell that are never broken into lines
 LARGE_IN_TABLES = 10_000  # from here on a fraction says nothing any more
 BOLD = ' style="font-weight: bold"'  # rows above those of less interest, such as the chosen arms
@@ -267,13 +269,33 @@ class TextTable:
     verdict: str = ""
     align: str = ""
 
-    def __rich__(self) -> "Group":
-        from rich.console import Group
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> "Iterator[RenderableType]":
         from rich.text import Text
 
-        above = [Text(_lines(self.title))] if self.title else []
-        below = [Text(_lines(self.verdict))] if self.verdict else []
-        return Group(*above, self._grid(), *below)
+        if self.title:
+            yield Text(_lines(self.title))
+        for columns in self._that_fit(console, options):
+            yield self._grid(columns)
+        if self.verdict:
+            yield Text(_lines(self.verdict))
+
+    def _that_fit(self, console: "Console", options: "ConsoleOptions") -> Iterator[list[int]]:
+        """The columns of every table below each other; the first column leads each of them."""
+        width, any_width = options.max_width, options.update(max_width=MOST_WIDTH)
+
+        def fits(columns: list[int]) -> bool:
+            return console.measure(self._grid(columns), options=any_width).minimum <= width
+
+        here: list[int] = []
+        every = [column for column, _ in enumerate(self._columns())]
+        for column in [] if fits(every) else every:
+            if len(here) > 1 and not fits([*here, column]):
+                yield here
+                here = [0]
+            here = [*here, column]
+        yield here or every
 
     def __str__(self) -> str:
         return as_text(self)
@@ -287,26 +309,44 @@ class TextTable:
         verdict = f"<p>{_html_lines(self.verdict)}</p>" if self.verdict else ""
         return f"<table>{caption}{head}{bodies}</table>{verdict}"
 
-    def _grid(self) -> "Table":
+    def _grid(self, shown: Sequence[int]) -> "Table":
+        """These columns; a number is never broken into lines, nor is a short cell of numbers."""
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=SIMPLE_HEAD if self.header else None, show_header=bool(self.header))
-        for column, cells in enumerate(self._columns()):
+        every = list(self._columns())
+        for column in shown:
+            cells = every[column]
             left = self.align[column] == "l" if self.align else column == 0
             whole = column == 0 and max(map(len, cells)) <= SHORT
             name = Text(printable(self.header[column])) if self.header else ""
-            table.add_column(name, justify="left" if left else "right", no_wrap=whole)
+            table.add_column(
+                name,
+                justify="left" if left else "right",
+                no_wrap=whole,
+                min_width=_least_width(cells[bool(self.header) :], most=WORD if left else None),
+                overflow="fold",
+            )
         for style, rows in ((None, self.rows), ("dim", self.faint)):
             for row in rows:
-                table.add_row(*(Text(printable(cell)) for cell in row), style=style)
+                table.add_row(*(Text(printable(row[column])) for column in shown), style=style)
             table.add_section()
         return table
 
     def _columns(self) -> Iterator[tuple[str, ...]]:
         lines = [self.header] if self.header else []
         yield from zip(*lines, *self.rows, *self.faint, strict=True)
+
+
+def _least_width(cells: Sequence[str], most: int | None) -> int:
+    """Columns that cells need: a short one stays in one line, a longer one breaks at spaces.
+
+    Only words, which have a `most`, may be broken themselves; a number never is."""
+    broken = ([cell] if len(cell) <= SHORT and most is None else cell.split() for cell in cells)
+    least = max((len(printable(part)) for parts in broken for part in parts), default=0)
+    return least if most is None else min(least, most)
 
 
 class Tabular:

@@ -77,6 +77,17 @@ def given_family(
     return Quotas(groups, limits, k=k)
 
 
+def family_in_order(
+    groups: GroupsGiven | None, quotas: object, constraint: object, k: int
+) -> Constraint | None:
+    """The family of sets, where arms have their groups in order; groups serve quotas alone."""
+    named = None if groups is None else group_names(groups)
+    if groups is not None and quotas is None:
+        raise InvalidInput(f"`groups` is {shown(groups)}, but only goes with `quotas`")
+    family: Constraint | None = given_family(named, quotas, constraint, k)
+    return family
+
+
 def constraint_record(constraint: Constraint | None) -> ConstraintRecord | None:
     """The record of a constraint that JSON can hold; refuses any other."""
     if constraint is None:

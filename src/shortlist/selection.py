@@ -121,6 +121,16 @@ def _settings(given: dict[str, Any], *, stored: bool) -> Settings:
     return Settings.of({**given, "retries": FIELDS["retries"].default}, stored=stored)
 
 
+def _evaluation(
+    pull: Callable[..., Any] | None,
+    pull_many: Callable[..., Any] | None,
+    attempts: Attempts,
+    settings: Settings,
+) -> Evaluation:
+    shared = settings.problem.shared_seeds
+    return Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items, shared=shared)
+
+
 @takes_rng
 def select(
     pull: Callable[..., Any] | None = None,
@@ -263,7 +273,7 @@ def select(
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     frames = library_of(arms, scores, features)
     attempts = Attempts.of(retries, timeout)
-    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
+    evaluation = _evaluation(pull, pull_many, attempts, settings)
     how = *_pace(batch, workers, evaluation), store, name, by_id, frames
     selection = Selection(settings, evaluation.paced(rate), *how)
     if not evaluation.is_async:
@@ -346,7 +356,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     frames = library_of(arms, scores, features)
     attempts = Attempts.of(retries, timeout)
-    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
+    evaluation = _evaluation(pull, pull_many, attempts, settings)
     how = *_pace(batch, workers, evaluation), store, name, by_id, frames
     selection = Selection(settings, evaluation.paced(rate), *how)
     if not evaluation.is_async:

@@ -9,6 +9,7 @@ from click.testing import Result
 from command_line import invoke
 
 import shortlist
+from shortlist.errors import InvalidInput
 
 FRESH = "arm,chosen,pulls,successes\nred,yes,400,330\ngreen,yes,400,310\nblue,no,400,120\n"
 SCORES = "chosen,pulls,sum,squares\n1,90,72,58\n0,90,54,33\n0,80,45,26\n"
@@ -182,3 +183,28 @@ def test_quotas_that_do_not_fit_are_refused(
     file = tmp_path / "quotas.csv"
     file.write_text(text)
     assert words in refusal("--quotas", str(file), stdin=stdin)
+
+
+FEATURED = "arm,chosen,pulls,successes\na,no,400,120\nb,no,400,200\nc,yes,400,330\nd,no,0,0\n"
+FEATURES = "arm,x,y\nd,0.3,0.7\na,0.1,1\nb,0.5,0\nc,0.9,0.3\n"  # in another order
+
+
+@pytest.mark.parametrize(("told", "linear"), [((), True), (("--linear", "0.01"), 0.01)])
+def test_features_are_matched_by_arm(
+    told: tuple[str, ...], linear: bool | float, tmp_path: Path
+) -> None:
+    path = tmp_path / "features.csv"
+    path.write_text(FEATURES)
+    rows = [(0.1, 1), (0.5, 0), (0.9, 0.3), (0.3, 0.7)]
+    pulls, sums = [400, 400, 400, 0], [120, 200, 330, 0]
+    known: dict[str, Any] = {"features": rows, "linear": linear, "rewards": "binary"}
+    bound = shortlist.certify([2], pulls, sums, fresh=True, **known)
+    found = printed("--features", str(path), *told, stdin=FEATURED)["regret_bound"]
+    assert found == pytest.approx(bound, abs=1e-12)
+
+
+def test_a_distance_from_linear_means_needs_features() -> None:
+    assert "`linear` is given, but only goes with `features`" in refusal("--linear")
+    with pytest.raises(InvalidInput, match=r"`linear` is .*, but only goes with"):
+        shortlist.certify(**BINARY, fresh=True, linear=0.1)
+    assert "normal" not in invoke(["certify", "--help"]).stdout

@@ -246,3 +246,10 @@ def test_limits_are_one_for_all_arms_or_a_column_of_the_means(tmp_path: Path) ->
     file.write_text("mean,limit\n0.5,5\n0.4,many\n")
     wrong = forecast("--means", str(file), *asked)
     assert "line 3 says 'many', but a limit must be" in " ".join(wrong.stderr.split())
+
+
+def test_simulate_runs_one_algorithm(tmp_path: Path) -> None:
+    names = ("--algorithm", "uniform", "--algorithm", "lucb")
+    result = invoke(["simulate", "--instance", "rte", "-k", "3", "--epsilon", "0.5", *names])
+    assert result.exit_code == 2
+    assert "--algorithm is given 2 times (uniform, lucb), but simulate runs one" in result.stderr

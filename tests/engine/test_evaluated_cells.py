@@ -259,3 +259,10 @@ def test_ids_that_make_no_sense_are_refused(items: list[Any], rule: str, tmp_pat
     with pytest.raises(InvalidInput, match=rule):
         choose(value, items=items, store=tmp_path / "cells.db")
     assert not (tmp_path / "cells.db").exists()
+
+
+@pytest.mark.parametrize("name", ["cells.tsv", "cells", "cells.csv.gz"])
+def test_a_file_of_another_kind_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"`path` is .*, but must end in .csv or .parquet"):
+        choose().cells.write(tmp_path / name)
+    assert not list(tmp_path.iterdir())

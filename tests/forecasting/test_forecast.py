@@ -454,3 +454,26 @@ def test_runs_that_limits_end_fail_only_if_they_break_what_they_promised() -> No
     assert spent.failure_rate == 0.75  # how often a budget loses more than epsilon
     limited = forecast(n=4, k=1, prior=(1, 1), limits=1, epsilon=0.05, algorithms=["uniform"])
     assert limited.prospects[0].failure_rate is None
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"certificate": "pairs"}, "`certificate` is 'pairs', but uniform"),
+        ({"window": 5}, "`window` is 5, but uniform"),
+        ({"groups": ["x", "y"]}, "`groups` is .*, but only goes with `quotas`"),
+    ],
+)
+def test_a_setting_that_no_algorithm_has_is_refused(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        forecast(k=1, means=[0.9, 0.1], epsilon=0.2, runs=2, algorithms=["uniform"], **given)
+    if "certificate" in given:  # others run without it
+        found = forecast(
+            k=1, means=[0.9, 0.1], epsilon=0.2, runs=2, algorithms=["uniform", "certified"], **given
+        )
+        assert len(found.prospects) == 2
+
+
+def test_arms_like_those_of_a_pilot_have_no_quotas() -> None:
+    with pytest.raises(InvalidInput, match="`quotas` is given with a `pilot`"):
+        forecast(k=1, pilot=([9, 9], [5, 3]), quotas={"x": (0, 1)}, epsilon=0.2, runs=2)

@@ -319,3 +319,26 @@ def test_runs_are_drawn_with_epsilon_as_a_line() -> None:
     assert line.get_ydata()[0] == 0.3  # type: ignore[index]
     plain = simulate("uniform", [0.9, 0.1], budget=30, **asked).plot(figure.subplots())
     assert plain is figure
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"means": [0.9, 0.1], "order": "independent"}, "`order` is 'independent', but only goes"),
+        (
+            {"scores": [[1, 0, 1], [0, 0, 1]], "rewards": "beta"},
+            "`rewards` is 'beta', but the rewards are those",
+        ),
+        (
+            {"scores": [[1, 0, 1], [0, 0, 1]], "sd": 0.1},
+            "`sd` is 0.1, but the rewards are those of `scores`",
+        ),
+        (
+            {"means": [0.9, 0.1], "groups": ["x", "y"]},
+            "`groups` is .*, but only goes with `quotas`",
+        ),
+    ],
+)
+def test_a_setting_that_would_be_ignored_is_refused(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        simulate("expected-loss", k=1, budget=3, **given)

@@ -135,6 +135,8 @@ def certify(
     counts, totals, chosen = _fresh(top, pulls, sums, model, least)  # (arms,) each
     k = int(chosen.sum())
     delta = number("delta", delta, above=0, below=1)
+    if features is None and linear is not True:
+        raise InvalidInput(f"`linear` is {shown(linear)}, but only goes with `features`")
     if features is not None:
         _refuse_with_features(boundary=boundary, constraint=constraint, epsilon=epsilon)
         _refuse_given(strength=strength, squares=squares)

@@ -190,11 +190,11 @@ def read_groups(path: str) -> list[str | None]:
     return [line["group"].strip() or None for line in lines]
 
 
-def groups_of(path: str | None, means: str | None) -> list[str | None] | None:
-    """The groups in a file of their own, or in a column `group` of the file of means."""
+def groups_of(path: str | None, means: str | None, quotas: object) -> list[str | None] | None:
+    """The groups in a file of their own, or for quotas in a column `group` of the file of means."""
     if path is not None:
         return read_groups(path)
-    if means is None or means == "-":
+    if quotas is None or means is None or means == "-":
         return None
     return read_groups(means) if "group" in read_columns(means, only="mean").names else None
 
@@ -273,6 +273,12 @@ class Fresh:
     squares: "FloatArray | None"
 
     @property
+    def labels(self) -> list[str] | None:
+        """The arms, if there is a column of them."""
+        named = "arm" in self.lines[0].cells
+        return [line["arm"].strip() for line in self.lines] if named else None
+
+    @property
     def usual_rewards(self) -> "RewardsDeclared":
         """0 or 1 where successes were counted, else anything in between."""
         return "binary" if "successes" in self.lines[0].cells else (0.0, 1.0)
@@ -313,8 +319,8 @@ def read_quotas(path: str) -> dict[str, tuple[int, int]]:
     return quotas
 
 
-def read_fresh(path: str) -> Fresh:
-    """Columns chosen, pulls and sum (or successes), and perhaps squares."""
+def read_fresh(path: str, least: int = 1) -> Fresh:
+    """Columns chosen, pulls (`least` each or more), sum (or successes), and perhaps squares."""
     import numpy as np
 
     lines = read_totals(path, "chosen")
@@ -328,7 +334,7 @@ def read_fresh(path: str) -> Fresh:
     return Fresh(
         lines,
         chosen,
-        np.array([whole(line, "pulls", least=1) for line in lines], dtype=np.int64),
+        np.array([whole(line, "pulls", least=least) for line in lines], dtype=np.int64),
         np.array([total(line) for line in lines], dtype=np.float64),
         np.array([decimal(line, "squares") for line in lines]) if squared else None,
     )

@@ -197,7 +197,7 @@ def forecast(
             pilot=None if pilot is None else read_pilot(pilot),
             **_means(means),
             limits=_limits(means, limit),
-            groups=groups_of(groups, means),
+            groups=groups_of(groups, means, settings["quotas"]),
             budget=budget,
             algorithms=algorithms or None,
             on_progress=None if show is None else lambda share: show(int(100 * share)),

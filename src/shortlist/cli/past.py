@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 import shortlist
-from shortlist.cli.files import Fresh, read_fresh, read_quotas
+from shortlist.cli.files import Fresh, read_fresh, read_quotas, with_features
 from shortlist.cli.options import setting_option
 from shortlist.cli.output import Record, format_option, print_rows, print_summary
 from shortlist.errors import InvalidInput
@@ -14,6 +14,14 @@ from shortlist.formatting import TextTable, bound_text, confidence_text, figures
 
 if TYPE_CHECKING:
     from shortlist.reward_models import RewardsDeclared
+
+
+# not "normal": a bound needs to know how much rewards can vary
+rewards_of_past = setting_option(
+    "rewards",
+    metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
+    help="Range or model. Default: 0 to 1, or binary for successes.",
+)
 
 
 @click.command()
@@ -55,7 +63,13 @@ if TYPE_CHECKING:
     type=float,
     help="Trades ln(1/delta) against the noise; found from pulls or epsilon if not given.",
 )
-@setting_option("rewards", help="Range or model. Default: 0 to 1, or binary for successes.")
+@rewards_of_past
+@setting_option(
+    "features",
+    help="Means are linear in these features: a CSV with a column for each and a line per arm, or"
+    " columns of FILE.",
+)
+@setting_option("linear", help="With --features: largest distance of means from linear ones.")
 @format_option
 def certify(
     *,
@@ -67,6 +81,8 @@ def certify(
     epsilon: float | None,
     strength: float | None,
     rewards: "RewardsDeclared | None",
+    features: str | None,
+    linear: bool | float,
     style: str,
 ) -> None:
     """Bound the regret of a set that was chosen elsewhere, by fresh rewards.
@@ -77,6 +93,10 @@ def certify(
 
     With --quotas the set is compared with the best set that keeps to the quotas, and FILE has a
     column group. No --boundary is given then.
+
+    With --features you declare that means are linear in them, or with --linear at most that far
+    from linear ones. Arms without pulls are allowed then, and the bound does not grow with the
+    number of arms.
 
     State with --fresh that all rewards were drawn after the choice was made, and that none of them
     was used for it. If the same rewards chose the set, use `shortlist assess`. Fix everything else
@@ -89,6 +109,7 @@ def certify(
       shortlist certify fresh.csv --fresh
       shortlist certify fresh.csv --fresh --boundary 0.6
       shortlist certify fresh.csv --fresh --boundary 0.6 --epsilon 0.1 --format json
+      shortlist certify fresh.csv --fresh --features features.csv
 
     \b
     where fresh.csv is
@@ -105,9 +126,12 @@ def certify(
             " the set was chosen, none of which was used to choose it; for rewards that also chose"
             " the set use `shortlist assess`"
         )
-    data = read_fresh(file)
+    if linear and features is None:
+        raise InvalidInput("`linear` is given, but only goes with `features`")
+    data = read_fresh(file, least=1 if features is None else 0)
     declared = data.usual_rewards if rewards is None else rewards
     data.check(declared)
+    known = with_features({"features": features}, file, data.labels)
     bound = shortlist.certify(
         data.chosen.nonzero()[0],
         data.pulls,
@@ -120,6 +144,8 @@ def certify(
         strength=strength,
         squares=None if boundary is None else data.squares,
         constraint=None if quotas is None else data.quotas(quotas),
+        linear=linear or True,
+        **known,
     )
     sure = confidence_of(delta)
     summary = _summary(data, bound, sure, boundary)
@@ -181,7 +207,7 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
     show_default=True,
     help="Probability that the bound or a tier is wrong; separately, that any interval is wrong.",
 )
-@setting_option("rewards", help="Range or model. Default: 0 to 1, or binary for successes.")
+@rewards_of_past
 @setting_option("minimize")
 @setting_option("quotas")
 @click.option(

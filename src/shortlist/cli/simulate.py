@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 @setting_option(
     "algorithm",
     default=None,
+    multiple=True,
     help="Name of the algorithm, or package.module:function. Needed without --scores.",
 )
 @setting_option(
@@ -125,7 +126,7 @@ def simulate(
     p: float | None,
     path: str | None,
     scores: str | None,
-    algorithm: str | None,
+    algorithm: tuple[str, ...],
     groups: str | None,
     coefficients: int,
     residual: float,
@@ -162,9 +163,14 @@ def simulate(
         arms["means"], arms["costs"] = means_of(instance, n, k, p, path)
     else:
         arms["scores"] = _scores(scores, {"instance": instance, "n": n, "p": p, "means": path})
-        algorithm = algorithm or usual(settings["epsilon"])
-    if algorithm is None:
+        algorithm = algorithm or (usual(settings["epsilon"]),)
+    if not algorithm:
         raise InvalidInput("`algorithm` is not given, but only --scores needs none")
+    if len(algorithm) > 1:
+        raise InvalidInput(
+            f"--algorithm is given {len(algorithm)} times ({', '.join(algorithm)}), but simulate"
+            " runs one; `shortlist forecast` compares several"
+        )
     if instance in FEATURED and scores is None:
         made = featured(str(instance), n, coefficients, residual, settings["seed"])
         arms["means"] = made.means
@@ -173,11 +179,11 @@ def simulate(
     known = {**with_features(with_quotas(settings), path), **arms}
     with progress_bar("runs", runs) as progress:
         outcome = shortlist.simulate(
-            algorithm,
+            algorithm[0],
             k=k,
             runs=runs,
             on_progress=progress,
-            **{"groups": groups_of(groups, path), **sets_of(instance, n, k)},
+            **{"groups": groups_of(groups, path, settings["quotas"]), **sets_of(instance, n, k)},
             **known,
         )
     print_summary(outcome, outcome.summary(), style)

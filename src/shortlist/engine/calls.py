@@ -248,11 +248,17 @@ class Evaluation:
         attempts: Attempts = ONCE,
         *,
         on_items: bool = False,
+        shared: bool = False,
     ) -> "Evaluation":
-        """Take the one function that is given."""
+        """Take the one function that is given; on `shared` seeds it takes a seed."""
         for name, function in (("pull", pull), ("pull_many", pull_many)):
             if function is not None and not callable(function):
                 raise InvalidInput(f"`{name}` is {shown(function)}, but must be a function")
+            if shared and function is not None and "seed" not in wanted_by(function):
+                raise InvalidInput(
+                    f"`{name}` is {shown(function)}, which takes no `seed`, but `seeds` is"
+                    " 'shared': arms are compared on seeds that the function must use"
+                )
         if pull is not None and pull_many is None:
             _check_places(pull, "an arm and an item" if on_items else "an arm", 1 + on_items)
             kind = asynchronous(pull)
@@ -268,7 +274,7 @@ class Evaluation:
 
     def paced(self, rate: RateGiven | None) -> "Evaluation":
         """The same at a limited rate."""
-        return replace(self, pace=Pace.of(rate, self.function))
+        return self if rate is None else replace(self, pace=Pace.of(rate, self.function))
 
     @property
     def seeded(self) -> bool:

@@ -148,7 +148,12 @@ class Job:
         if retries is None:
             retries = settings.retries
         attempts = Attempts.of(retries, None)
-        evaluation = Evaluation.of(pull, attempts=attempts, on_items=settings.on_items)
+        evaluation = Evaluation.of(
+            pull,
+            attempts=attempts,
+            on_items=settings.on_items,
+            shared=settings.problem.shared_seeds,
+        )
         return cls(evaluation.paced(rate), workers, name, show, here=here)
 
 

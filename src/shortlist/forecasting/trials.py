@@ -23,7 +23,7 @@ from shortlist.features import Features, FeaturesGiven, checked_linear, features
 from shortlist.forecasting.beliefs import Row, Scene, guess, scene_of
 from shortlist.forecasting.prospects import LIVE, Forecast, Prospect
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, Traffic, budget_of, goal_of
-from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, family_in_order
 from shortlist.reward_models import Binary
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
@@ -48,6 +48,12 @@ FOR_BUDGET = ("expected-loss", "sar", "uniform")
 SECONDS = {"clucb-pac": 1e-3}  # that a run takes per arm, for algorithms that may take too long
 LONGEST_RUNS = 20.0  # seconds for all runs of an algorithm that was not asked for by name
 
+NO_CUTS: dict[str, Any] = {
+    "max_rounds": None,
+    "min_batch": None,
+    "certificate": "auto",
+    "window": None,
+}
 Wanted = tuple[Algorithm, float | None]  # with a budget, or None for epsilon and delta
 
 
@@ -167,25 +173,20 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     left_out: tuple[str, ...] = ()
     if algorithms is None and allowed is not None and items is None:
         left_out = _too_slow(believed.n_arms, runs)
-    wanted = _defaults(goals, left_out, scene)
-    if algorithms is not None:
-        wanted = _served(_distinct(algorithms), goals, allowed)
+    wanted = list(
+        _defaults(goals, left_out, scene)
+        if algorithms is None
+        else _served(_distinct(algorithms), goals, allowed)
+    )
+    cuts = {
+        "max_rounds": max_rounds,
+        "min_batch": min_batch,
+        "certificate": certificate,
+        "window": window,
+    }
+    _check_of_use(cuts, [algorithm for algorithm, _ in wanted])
     candidates = [
-        _candidate(
-            algorithm,
-            each,
-            scene,
-            k,
-            allowed,
-            delta,
-            minimize,
-            {
-                "max_rounds": max_rounds,
-                "min_batch": min_batch,
-                "certificate": certificate,
-                "window": window,
-            },
-        )
+        _candidate(algorithm, each, scene, k, allowed, delta, minimize, cuts)
         for algorithm, each in wanted
     ]
     pace = _checked_pace(per_day, delay)
@@ -260,12 +261,13 @@ def _checked_family(
     groups: GroupsGiven | None, quotas: object, constraint: object, k: int, *, several: bool
 ) -> Constraint | None:
     """The sets that may be chosen; arms like those of a pilot have no group."""
-    if not several and (groups is not None or constraint is not None):
-        name = "groups" if constraint is None else "constraint"
-        raise InvalidInput(f"`{name}` is given with a `pilot`, but goes with `means` or a `prior`")
-    named = None if groups is None else group_names(groups)
-    family: Constraint | None = given_family(named, quotas, constraint, k)
-    return family
+    given = {"groups": groups, "quotas": quotas, "constraint": constraint}
+    for name, value in given.items():
+        if value is not None and not several:
+            raise InvalidInput(
+                f"`{name}` is given with a `pilot`, but goes with `means` or a `prior`"
+            )
+    return family_in_order(groups, quotas, constraint, k)
 
 
 def _checked_features(
@@ -388,6 +390,14 @@ def _serves(algorithm: Algorithm, goal: float | None, epsilon: float | None) -> 
     return FixedBudget in algorithm.goals
 
 
+def _check_of_use(cuts: Mapping[str, Any], algorithms: Sequence[Algorithm]) -> None:
+    """Refuse what none of the algorithms has; one that has no such option runs without it."""
+    given = [name for name, value in cuts.items() if value not in (None, "auto")]
+    for name in given:
+        if not any(name in options_of(each.search) for each in algorithms):
+            algorithms[0].told(None, **{**NO_CUTS, name: cuts[name]})  # refuses
+
+
 def _candidate(
     algorithm: Algorithm,
     goal: float | None,
@@ -407,9 +417,8 @@ def _candidate(
     if features is not None and "certificate" not in known:  # nothing is proved there
         features = features.guiding()
     problem = Problem(n_arms, k, wanted, Binary(), minimize, features=features, **of_arms)
-    open_: dict[str, Any] = {**dict.fromkeys(cuts), "certificate": "auto"}
     told = algorithm.told(
-        None, **open_ | {name: each for name, each in cuts.items() if name in known}
+        None, **NO_CUTS | {name: each for name, each in cuts.items() if name in known}
     )
     algorithm.check(problem, told)
     return Candidate(algorithm, goal, problem, told)

@@ -86,11 +86,14 @@ class EvaluatedCells(Sequence[EvaluatedCell]):
         """Write the cells to a CSV or Parquet file, which `scores=` takes as it is.
 
         Args:
-            path: Name of the file. It is Parquet if it ends in .parquet, else CSV.
+            path: Name of the file, which ends in .csv or .parquet.
 
         Raises:
-            InvalidInput: Neither pyarrow nor polars is installed for Parquet, or the file cannot
-                be written."""
+            InvalidInput: The name ends otherwise, neither pyarrow nor polars is installed for
+                Parquet, or the file cannot be written."""
+        suffix = Path(path).suffix.lower()
+        if suffix != ".csv" and not is_parquet(str(path)):
+            raise InvalidInput(f"`path` is {shown(str(path))}, but must end in .csv or .parquet")
         try:
             if is_parquet(str(path)):
                 self._write_parquet(str(path))

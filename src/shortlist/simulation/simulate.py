@@ -17,7 +17,7 @@ from shortlist.errors import InvalidInput, UnknownName
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
-from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, family_in_order
 from shortlist.reading.scores import named_scores
 from shortlist.regret import ROUNDING
 from shortlist.result.plots import CHOSEN, REST, library_of, new_figure, plain_frame
@@ -288,8 +288,7 @@ def simulate(  # noqa: D417  # `documented` adds the settings
     given = chosen.told(options, max_rounds, min_batch, certificate, window)
     goal = goal_of(allowed, delta, budget, capped=chosen.capped)
     known = features_of(features, checked_linear(linear), None, ())
-    named = None if groups is None else group_names(groups)
-    family = given_family(named, quotas, constraint, k)
+    family = family_in_order(groups, quotas, constraint, k)
     prices = checked_prices(costs)
     together = checked_correlation(correlation, seeds == "shared")
     figures_of_arms = (means, scores, rewards, sd, order, minimize, prices, known, family)
@@ -329,6 +328,8 @@ def _prepared(
 ) -> tuple[Callable[[np.random.SeedSequence], Row], Problem]:
     """The function of a run, and the problem that it solves."""
     if world.means is not None and world.scores is None:
+        if world.order != "shared":
+            raise InvalidInput(f"`order` is {shown(world.order)}, but only goes with `scores`")
         bandit = bandit_with(world.means, world.rewards, world.sd, world.correlation)
         declared = (bandit.model, world.minimize)
         of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
@@ -341,6 +342,9 @@ def _prepared(
         raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
     if world.correlation is not None:
         raise InvalidInput("`seeds` is 'shared', but does not go with `scores`")
+    if world.rewards != "bernoulli" or world.sd is not None:
+        name, value = ("sd", world.sd) if world.sd is not None else ("rewards", world.rewards)
+        raise InvalidInput(f"`{name}` is {shown(value)}, but the rewards are those of `scores`")
     checked_order(world.order)
     scores: Any = world.scores
     named = named_scores(scores)
