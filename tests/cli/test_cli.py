@@ -22,7 +22,8 @@ import shortlist
 from shortlist.cli import main
 
 UNIFORM = ["--instance", "uniform", "-n", "20", "-k", "5"]
-SIMULATE = ["simulate", *UNIFORM, "--algorithm", "uniform"]
+INSTANCE = ["simulate", *UNIFORM]
+SIMULATE = [*INSTANCE, "--algorithm", "uniform"]
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
@@ -351,19 +352,19 @@ def refused(result: Result, message: str) -> None:
             "`seed` is -1, but must be a whole number of at least 0",
         ),
         (
-            [*SIMULATE, "--algorithm", "unifrom", "--budget", "99"],
+            [*INSTANCE, "--algorithm", "unifrom", "--budget", "99"],
             "algorithm 'unifrom' is unknown; there are",
         ),
         (
-            [*SIMULATE, "--algorithm", "nowhere:search", "--budget", "99"],
+            [*INSTANCE, "--algorithm", "nowhere:search", "--budget", "99"],
             "algorithm 'nowhere:search' cannot be imported: there is no module 'nowhere'",
         ),
         (
-            [*SIMULATE, "--algorithm", "os:getcwd", "--budget", "99"],
+            [*INSTANCE, "--algorithm", "os:getcwd", "--budget", "99"],
             "getcwd takes (), but a search must take (problem, rng)",
         ),
         (
-            [*SIMULATE, "--algorithm", "adaptive-top-k-tight", "--budget", "99"],
+            [*INSTANCE, "--algorithm", "adaptive-top-k-tight", "--budget", "99"],
             "needs epsilon and delta",
         ),
         ([*SIMULATE, "--epsilon", "1e-9"], "uniform asks for too many pulls"),
@@ -502,6 +503,7 @@ def test_every_command_that_help_shows_as_an_example_runs(
     Path("fresh.csv").write_text("arm,chosen,pulls,successes\na,yes,400,330\nb,no,400,120\n")
     Path("counts.csv").write_text("arm,pulls,successes\na,400,330\nb,400,120\n")
     Path("rewards.csv").write_text("ticket,reward\n2,1\n3,0.5\n")
+    Path("features.csv").write_text("arm,x\na,0.2\nb,0.9\n")
     Path("groups.csv").write_text("group\n" + "a\nb\n" * 8)
     Path("quotas.csv").write_text("group,least,most\na,1,1\n")
     Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')

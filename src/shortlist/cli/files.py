@@ -320,7 +320,7 @@ def read_quotas(path: str) -> dict[str, tuple[int, int]]:
 
 
 def read_fresh(path: str, least: int = 1) -> Fresh:
-    """Columns chosen, pulls (at least this many each) and sum (or successes), and perhaps squares."""
+    """Columns chosen, pulls (`least` each or more), sum (or successes), and perhaps squares."""
     import numpy as np
 
     lines = read_totals(path, "chosen")

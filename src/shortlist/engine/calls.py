@@ -277,7 +277,7 @@ class Evaluation:
 
     def paced(self, rate: RateGiven | None) -> "Evaluation":
         """The same at a limited rate."""
-        return replace(self, pace=Pace.of(rate, self.function))
+        return self if rate is None else replace(self, pace=Pace.of(rate, self.function))
 
     @property
     def seeded(self) -> bool:
