@@ -12,8 +12,14 @@ from shortlist.arms import OwnLabel, labels_of, plain_label, shown_label
 from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
 from shortlist.cells import known_scores
 from shortlist.certificates.certify import check_possible, on_unit_scale
-from shortlist.certificates.past.bound import Evidence, MatrixBounds, Totals, matrix_bounds, settled
-from shortlist.certificates.past.tiers import PastBounds, bound_past
+from shortlist.certificates.past.bound import PastBounds, bound_past
+from shortlist.certificates.past.charges import (
+    Evidence,
+    MatrixBounds,
+    Totals,
+    matrix_bounds,
+    settled,
+)
 from shortlist.constraints import Constraint, Quotas
 from shortlist.errors import InvalidInput
 from shortlist.formatting import Tabular, TextTable, bound_text, confidence_text, plain, plural
@@ -30,7 +36,7 @@ from shortlist.quotas import (
 from shortlist.reading.counts import Counts, counts_of
 from shortlist.reading.scores import named_scores
 from shortlist.result import ArmResult, GroupResult
-from shortlist.result.plots import frame_of_rows, library_of
+from shortlist.result.plots import frame_of_rows
 from shortlist.result.result import CHOSEN_SHOWN, HEADER, arm_cells, by_tier, plain_tiers
 from shortlist.reward_models import (
     Binary,
@@ -46,6 +52,7 @@ from shortlist.validation import (
     RngGiven,
     check_choice,
     flag,
+    library_of,
     number,
     seeded,
     shown,

@@ -23,18 +23,25 @@ from shortlist.engine.locate import Place
 from shortlist.engine.rate import RateGiven
 from shortlist.engine.runnable import show_progress
 from shortlist.engine.tickets import State
-from shortlist.engine.workers import Job, this_program, work, work_async
+from shortlist.engine.workers import Job, quietly, this_program, work, work_async
 from shortlist.errors import InvalidInput
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
 from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
-from shortlist.result.plots import library_of
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
 from shortlist.spec import FIELDS, Certificate, Order, Population, Seeds, UnitName, documented
-from shortlist.validation import MOST_WORKERS, RngGiven, shown, takes_rng, whole
+from shortlist.validation import (
+    MOST_WORKERS,
+    RngGiven,
+    flag,
+    library_of,
+    shown,
+    takes_rng,
+    whole,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +81,10 @@ class Selection:
     @contextmanager
     def _opened(self, progress: bool) -> Iterator[tuple[Experiment, Callable[[], None]]]:
         """The experiment, and what to call after every step."""
+        visible = flag("progress", progress)
         with (
             self._experiment() as experiment,
-            show_progress(experiment, progress) as show,
+            show_progress(experiment, True) if visible else quietly() as show,
             carrying(lambda: self._result(experiment, partial=True)),
         ):
             if experiment.state() is State.STOPPED:
@@ -270,7 +278,7 @@ def select(
         >>> def click(page, seed): return random.Random(seed).random() < rates[page]
         >>> shortlist.select(click, arms=rates, k=1, epsilon=0.3, rewards="binary").top
         ('red',)"""
-    items, by_id = items_by_id(items)
+    items, by_id = (None, None) if items is None else items_by_id(items)
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     frames = library_of(arms, scores, features)
     attempts = Attempts.of(retries, timeout)
@@ -353,7 +361,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
         >>> async def even(arm): return arm % 2
         >>> asyncio.run(shortlist.select_async(even, arms=4, k=2, budget=40)).top
         (1, 3)"""
-    items, by_id = items_by_id(items)
+    items, by_id = (None, None) if items is None else items_by_id(items)
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     frames = library_of(arms, scores, features)
     attempts = Attempts.of(retries, timeout)

@@ -326,3 +326,12 @@ def check_sendable(what: str, function: object) -> None:
             f"{what} cannot be sent to another process ({error}), but must be defined at the top of"
             " a module"
         ) from error
+
+
+LIBRARIES = ("pandas", "polars")  # of data frames
+
+
+def library_of(*values: object) -> str | None:
+    """The library of the first data frame, or column of one, among these values."""
+    names = (type(value).__module__.partition(".")[0] for value in values)
+    return next((name for name in names if name in LIBRARIES), None)

@@ -13,8 +13,8 @@ from scipy.stats import binom
 from small_families import mask_of, random_matroids, square_matching
 
 import shortlist
-from shortlist.certificates.past.bound import SwapCharges
-from shortlist.certificates.past.tiers import feasible_set_bounds
+from shortlist.certificates.past.bound import feasible_set_bounds
+from shortlist.certificates.past.charges import SwapCharges
 from shortlist.cli import main
 from shortlist.constraints import Laminar, Matching, Quotas
 from shortlist.errors import InvalidInput

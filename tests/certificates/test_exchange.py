@@ -15,7 +15,6 @@ from small_families import (
     square_matching,
 )
 
-from shortlist.certificates.families import ExchangeGraph
 from shortlist.certificates.frame import (
     failure,
     fixed_design,
@@ -24,6 +23,7 @@ from shortlist.certificates.frame import (
     log_swaps_of,
 )
 from shortlist.certificates.items.bound import largest_matching
+from shortlist.certificates.under_constraints import ExchangeGraph
 from shortlist.constraints import (
     Constraint,
     Matroid,

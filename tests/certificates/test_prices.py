@@ -15,9 +15,9 @@ from scipy.stats import binom, binomtest
 from shortlist.algorithms import certified as algorithms
 from shortlist.algorithms.certified import certified
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.families import largest_gain, reference_prices, surplus
 from shortlist.certificates.frame import fixed_design, log_swaps_of
 from shortlist.certificates.split.bound import Certificate, Holdout, bound_by_swaps, declare
+from shortlist.certificates.under_constraints import largest_gain, reference_prices, surplus
 from shortlist.constraints import Constraint, Laminar, Matching, Matroid, Quotas
 from shortlist.exploration import prices
 from shortlist.exploration.prices import ArmBeliefs, Prices, best_prices, in_units

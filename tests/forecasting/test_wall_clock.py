@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import shortlist
 from shortlist.errors import InvalidInput
-from shortlist.forecasting.wall_clock import Concurrency, Pool
+from shortlist.forecasting.days import Concurrency, Pool
 
 SMALL: dict[str, Any] = {"n": 10, "k": 2, "prior": (6, 6), "items": 120, "runs": 3}
 

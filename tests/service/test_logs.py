@@ -7,7 +7,7 @@ import sys
 import pytest
 from services import Call
 
-from shortlist.service.logs import JsonLines
+from shortlist.service.server import JsonLines
 
 pytest_plugins = ["service_fixtures"]
 

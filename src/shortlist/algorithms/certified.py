@@ -11,7 +11,6 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates.charged.search import charged_search
 from shortlist.certificates.differences.search import differences_search
 from shortlist.certificates.drift.search import drift_search
-from shortlist.certificates.families import check_matroid
 from shortlist.certificates.frame import Retired, answered, informed, log_swaps_of
 from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
@@ -20,6 +19,7 @@ from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.search import FixedSamples, split_search
+from shortlist.certificates.under_constraints import check_matroid
 from shortlist.constraints import Laminar, MatroidConstraint, best_set
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem

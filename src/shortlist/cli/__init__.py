@@ -13,7 +13,6 @@ from typing import Any, TextIO
 import click
 
 import shortlist
-from shortlist.cli.blocks import shares
 from shortlist.cli.forecast import forecast
 from shortlist.cli.live import (
     archive,
@@ -28,6 +27,7 @@ from shortlist.cli.live import (
     rename,
     resume,
     retire,
+    shares,
     tell,
     verify,
 )

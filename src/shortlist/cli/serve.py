@@ -101,9 +101,8 @@ def serve(
     """
     try:
         from shortlist.service.app import application
-        from shortlist.service.logs import start_logs
         from shortlist.service.protocol import Limits
-        from shortlist.service.server import check_host, server
+        from shortlist.service.server import check_host, server, start_logs
     except ModuleNotFoundError as error:
         raise click.ClickException(f"{NEEDS_SERVE} ({error})") from error
     from shortlist.engine.locate import opened

@@ -15,8 +15,8 @@ import numpy as np
 from shortlist.arms import Label, position_of
 from shortlist.arrays import FloatArray, IntArray, confidence_of
 from shortlist.certificates.drift.bound import BlockTerms, is_plausible
-from shortlist.certificates.drift.metrics import MetricTest
 from shortlist.certificates.drift.search import BlockTest
+from shortlist.certificates.drift.secondary_metrics import MetricTest
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.confidence import delta_of
 from shortlist.driver import Outcome, to_unit_scale, to_user_scale

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from shortlist.arms import Label, position_of
-from shortlist.certificates.drift import tuning
+from shortlist.certificates.drift.planning import FEW_IN_PLAY, MANY_PARTS, PARTS
 from shortlist.engine.block_replay import BlockReplica
 from shortlist.engine.blocks import (
     NO_VISITORS,
@@ -93,8 +93,8 @@ class Live:
         name = _name_now(known, now) if wanted is None else wanted
         if name not in known.blocks.by_name:
             terms = known.test.terms()
-            many = int(terms.in_play.sum()) > tuning.FEW_IN_PLAY
-            whole_parts = tuning.MANY_PARTS if many else tuning.PARTS
+            many = int(terms.in_play.sum()) > FEW_IN_PLAY
+            whole_parts = MANY_PARTS if many else PARTS
             parts = np.round(terms.shares * whole_parts).astype(np.int64).tolist()
             event = opening(known.blocks, name, terms, parts, now)
             self._store.append(self.name, events=[event])

@@ -1,6 +1,5 @@
 """The methods that make pulls, of an experiment here or at a service."""
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -11,7 +10,7 @@ from shortlist.engine.log_entries import Report
 from shortlist.engine.progress import display
 from shortlist.engine.rate import RateGiven
 from shortlist.engine.tickets import Handout, Receipt, State, TicketBlock
-from shortlist.engine.workers import Job, Work, work, work_async
+from shortlist.engine.workers import Job, Work, quietly, work, work_async
 from shortlist.errors import InvalidInput, Unfinished
 from shortlist.result import Result
 from shortlist.search import Progress
@@ -44,26 +43,11 @@ def show_progress(kept: RunWork, progress: bool) -> Iterator[Callable[[], None]]
     """What a worker is to call after every step; without progress nothing is printed, the log
     included, unless the program set up one."""
     if not flag("progress", progress):
-        with _quiet():
-            yield _show_nothing
+        with quietly() as nothing:
+            yield nothing
         return
     with display(kept.settings.problem, kept.underway) as show:
         yield lambda: show(*kept.standing(), kept.spent())
-
-
-def _show_nothing() -> None:
-    """Where progress is not wanted."""
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Python from printing warnings of a log that was not set up."""
-    logger, handler = logging.getLogger("shortlist"), logging.NullHandler()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
 
 
 class Runnable:

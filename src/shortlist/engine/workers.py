@@ -11,8 +11,8 @@ import os
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -650,3 +650,19 @@ def _log(call: Call, reason: str) -> None:
     item = "" if call.item is None else f", item {call.item_name},"
     pull = f"Pull {call.draw} of {call.label!r}{item} (ticket {call.ticket})"
     logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
+
+
+@contextmanager
+def quietly() -> Iterator[Callable[[], None]]:
+    """Show nothing after a step, and keep Python from printing warnings of a log that the program
+    did not set up."""
+    root, handler = logging.getLogger("shortlist"), logging.NullHandler()
+    root.addHandler(handler)
+    try:
+        yield _show_nothing
+    finally:
+        root.removeHandler(handler)
+
+
+def _show_nothing() -> None:
+    """Where progress is not wanted."""

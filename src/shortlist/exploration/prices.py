@@ -22,8 +22,8 @@ consists of are cut off instead, which is stronger.
 `PricedPosterior` explores with these prices: the choice is the best allowed set by posterior means.
 Its grid is even, since prices are spread out.
 
-No guarantee rests on prices being good: certificates/families.py computes the surplus of any
-prices."""
+No guarantee rests on prices being good: certificates/under_constraints.py computes the surplus
+of any prices."""
 
 from dataclasses import dataclass, field
 from typing import Any

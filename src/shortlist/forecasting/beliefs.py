@@ -19,7 +19,7 @@ from shortlist.driver import Outcome, counted
 from shortlist.errors import InvalidInput
 from shortlist.exploration.posterior import Posterior
 from shortlist.features import Features, shuffled
-from shortlist.forecasting.wall_clock import Concurrency, Pool, timed
+from shortlist.forecasting.days import Concurrency, Pool, timed
 from shortlist.formatting import given_text
 from shortlist.instances import item_response_with
 from shortlist.problem import Items, Problem, checked_order

@@ -1,6 +1,8 @@
-"""What to expect of a live test before its rates are known: days, by simulation; and the sample
-sizes that textbooks give for tests of fixed size."""
+"""Simulated time: days of a live test, and calls that take a while, some of them under way at a
+time. Also the sample sizes that textbooks give for tests of fixed size."""
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import NamedTuple
@@ -10,12 +12,12 @@ from scipy.special import ndtr, ndtri
 
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
-from shortlist.certificates.drift.tuning import USUAL_RATE
-from shortlist.driver import counted, finish
+from shortlist.certificates.drift.planning import USUAL_RATE
+from shortlist.driver import Outcome, Run, counted, finish
 from shortlist.formatting import RAW, Unit, confidence_text, given_text, mean_text
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary
-from shortlist.search import Pulls, Rewards
+from shortlist.search import Dialogue, Pulls, Rewards
 
 RUNS = 10  # simulated tests
 LATE = 0.9  # share of the tests that end within the later figure
@@ -129,3 +131,42 @@ def outlook_of(problem: Problem, unit: Unit = RAW) -> str:
         f" arms are alike, {apart.median} days (90 %: {apart.late}) where the best lead by"
         f" {lead}, with {traffic.per_day:,} visitors per day"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """How calls are made: how many are under way at a time, and the seconds that each takes."""
+
+    calls: int
+    seconds: float
+
+
+class Pool:
+    """Workers that make calls in order; each takes equally long."""
+
+    def __init__(self, width: Concurrency) -> None:
+        self.width = width
+        self.free = np.zeros(width.calls)  # when each worker is free, in increasing order
+        self.clock = 0.0
+
+    def work(self, calls: int) -> float:
+        """When the last of these calls ends, which are handed out now.
+
+        The worker that is free first is so again first, as all calls take equally long."""
+        every, more = divmod(calls, self.width.calls)
+        self.free = np.maximum(self.free, self.clock) + every * self.width.seconds
+        self.free[:more] += self.width.seconds
+        last = self.free[more - 1] if more else self.free[-1]
+        self.free = np.roll(self.free, -more)
+        return float(last) if calls else self.clock
+
+
+def timed(run: Run, pull: Callable[[Pulls], Rewards], pool: Pool) -> Outcome:
+    """Answer every batch by `pull` when all its calls have ended; `pool.clock` is then the time."""
+    dialogue = Dialogue(run)
+    ends = deque(pool.work(each.total) for each in dialogue.new)
+    while dialogue.result is None:
+        pool.clock = max(pool.clock, ends.popleft())
+        dialogue.reply(pull(dialogue.unanswered[0]))
+        ends.extend(pool.work(each.total) for each in dialogue.new)
+    return dialogue.result

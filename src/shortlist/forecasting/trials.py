@@ -21,9 +21,8 @@ from shortlist.constraints import Constraint
 from shortlist.errors import InvalidInput
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of
 from shortlist.forecasting.beliefs import Row, Scene, guess, scene_of
-from shortlist.forecasting.days import SampleSize, sample_sizes
+from shortlist.forecasting.days import Concurrency, SampleSize, sample_sizes
 from shortlist.forecasting.prospects import LIVE, Forecast, Prospect
-from shortlist.forecasting.wall_clock import Concurrency
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, Traffic, budget_of, goal_of
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, family_in_order
 from shortlist.reward_models import Binary

@@ -15,7 +15,7 @@ from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.result.lift import ArmResult
-from shortlist.validation import shown
+from shortlist.validation import LIBRARIES, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,15 +166,6 @@ def _frame(
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     ax.legend(frameon=False, fontsize=8, loc="lower right", ncols=4, borderpad=0.0)
-
-
-LIBRARIES = ("pandas", "polars")
-
-
-def library_of(*values: object) -> str | None:
-    """The library of the first data frame, or column of one, among these values."""
-    names = (type(value).__module__.partition(".")[0] for value in values)
-    return next((name for name in names if name in LIBRARIES), None)
 
 
 def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:

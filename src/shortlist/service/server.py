@@ -1,9 +1,14 @@
-"""Run the service with uvicorn: listen, announce the address, end streams on shutdown."""
+"""Run the service with uvicorn: listen, announce the address, end streams on shutdown.
+
+Logs are lines of text or of JSON on stderr."""
 
 import asyncio
 import ipaddress
+import json
+import logging
 import socket
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
@@ -19,6 +24,7 @@ from shortlist.service.auth import Tokens
 from shortlist.service.protocol import Limits
 from shortlist.service.service import Service
 
+LOG_LINE = "%(asctime)s %(name)s %(levelname)s %(message)s"
 BACKLOG = 2048  # connections waiting to be accepted
 GRACE = 2  # seconds that requests may take to finish on shutdown
 HEAD = 64 * 2**10  # bytes of a request's head
@@ -160,3 +166,28 @@ def _listening(host: str, port: int) -> socket.socket:
         own.close()
         raise
     return own
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per record; what belongs to a request has fields of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line: dict[str, object] = {
+            "time": f"{moment}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "request", {}),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def start_logs(level: str, style: str) -> None:
+    """Log to stderr from this level on, as "text" or "json"."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if style == "json" else logging.Formatter(LOG_LINE))
+    logging.basicConfig(handlers=[handler], level=level.upper())

@@ -22,7 +22,6 @@ from shortlist.service.auth import SAFE, Auth, InFlight, Proxies, RateLimit, Tok
 from shortlist.service.bodies import Bodies, results
 from shortlist.service.endpoints import Inquiry
 from shortlist.service.experiments import Clock, OpenExperiments
-from shortlist.service.logs import log_request
 from shortlist.service.prometheus import Metrics
 from shortlist.service.protocol import HEADERS, Limits, Refusal, Stream, error_reply, json_reply
 from shortlist.service.routes import ApiRoute, Read, Write
@@ -38,6 +37,7 @@ MEASURED = 1000  # experiments that have metrics
 READY = 5.0  # seconds for the store to answer
 FAILED = "something went wrong in the service; see its log"
 logger = logging.getLogger("shortlist.service")
+access = logging.getLogger("shortlist.access")  # a line per answered request, at level info
 
 
 class Handler(NamedTuple):
@@ -310,3 +310,14 @@ class RawPaths:
                 path = path.removeprefix(self.prefix)
             connection = {**connection, "path": path}
         await self.app(connection, receive, send)
+
+
+def log_request(
+    address: str, token: str, method: str, path: str, status: int, seconds: float
+) -> None:
+    """Log an answered request. The path is that of its route: names may be private."""
+    if access.isEnabledFor(logging.INFO):
+        fields = {"address": address, "token": token, "method": method, "path": path}
+        more = {**fields, "status": status, "seconds": round(seconds, 6)}
+        text = f"{address} {token or '-'} {method} {path} {status} {1000 * seconds:.1f} ms"
+        access.info("%s", text, extra={"request": more})

@@ -20,7 +20,7 @@ from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, 
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, family_in_order
 from shortlist.reading.scores import named_scores
 from shortlist.regret import ROUNDING
-from shortlist.result.plots import CHOSEN, REST, library_of, new_figure, plain_frame
+from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
@@ -41,6 +41,7 @@ from shortlist.validation import (
     arm_means,
     check_sendable,
     function_or_none,
+    library_of,
     manners,
     number,
     reals,

@@ -7,7 +7,7 @@ from drifting_worlds import LEVELS, visited
 from scipy.stats import binomtest
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.drift import planning, tuning
+from shortlist.certificates.drift import planning
 from shortlist.certificates.drift.bound import BlockTerms, BlockWealth, is_plausible, log_level
 from shortlist.certificates.drift.planning import Rate
 from shortlist.certificates.drift.search import BlockTest, drift_search
@@ -291,8 +291,8 @@ def test_whole_shares_are_whole_percent_and_nearly_in_proportion() -> None:
     assert shares[1] == 0
     assert shares[4] == pytest.approx(0.01)
     many = planning.whole_shares(np.ones(300))
-    assert np.allclose(many * tuning.MANY_PARTS, np.round(many * tuning.MANY_PARTS))
-    assert np.ptp(many) <= 1.001 / tuning.MANY_PARTS
+    assert np.allclose(many * planning.MANY_PARTS, np.round(many * planning.MANY_PARTS))
+    assert np.ptp(many) <= 1.001 / planning.MANY_PARTS
 
 
 def test_an_arm_that_costs_four_times_as_much_gets_half_the_share() -> None:

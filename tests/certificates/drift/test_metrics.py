@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from shortlist.arrays import BoolArray
 from shortlist.certificates.drift.bound import BlockTerms
-from shortlist.certificates.drift.metrics import MetricTest
+from shortlist.certificates.drift.secondary_metrics import MetricTest
 from shortlist.certificates.pairs.bound import StageRewards
 
 DELTA = 0.3

@@ -8,7 +8,7 @@ from attack_scale import number_of_runs
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.past.bound import MOST_PAIRED, MatrixBounds, matrix_bounds
+from shortlist.certificates.past.charges import MOST_PAIRED, MatrixBounds, matrix_bounds
 
 RUNS = number_of_runs(60, 2000)
 MATRICES = {

@@ -12,12 +12,12 @@ from small_families import bases_of, mask_of, random_matroids
 
 from shortlist.algorithms import find
 from shortlist.arrays import BoolArray, FloatArray
-from shortlist.certificates.families import ExchangeGraph
 from shortlist.certificates.frame import Retired, fixed_design, informed, log_swaps_of
 from shortlist.certificates.pairs import fallback
 from shortlist.certificates.pairs.bound import feasible_set_gap
 from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, complete_samples, pairs_search
+from shortlist.certificates.under_constraints import ExchangeGraph
 from shortlist.constraints import Laminar, Matching, Matroid, Quotas
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Problem

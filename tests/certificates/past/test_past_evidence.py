@@ -11,7 +11,8 @@ from scipy.stats import binom, multinomial, ncx2
 from shortlist import Binary, Bounded, SubGaussian
 from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import tiers_of
-from shortlist.certificates.past.bound import (
+from shortlist.certificates.past.bound import bound_past
+from shortlist.certificates.past.charges import (
     Evidence,
     Totals,
     binary_tail,
@@ -25,7 +26,6 @@ from shortlist.certificates.past.bound import (
     square_thresholds,
     tilted_reach,
 )
-from shortlist.certificates.past.tiers import bound_past
 from shortlist.reward_models import RewardModel
 
 SCORES = np.array([0.0, 0.3, 1.0])

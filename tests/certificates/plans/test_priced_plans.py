@@ -10,7 +10,6 @@ from listed_families import listed_families
 from scipy.stats import binomtest
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.families import surplus
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.bound import Stakes
 from shortlist.certificates.plans.search import (
@@ -21,6 +20,7 @@ from shortlist.certificates.plans.search import (
     plans_search,
 )
 from shortlist.certificates.plans.stage import PlanProof, SetCharges, beyond
+from shortlist.certificates.under_constraints import surplus
 from shortlist.constraints import Quotas, best_set
 from shortlist.exploration.prices import PricedPosterior, Prices
 from shortlist.problem import FixedConfidence, Problem

@@ -2,8 +2,8 @@
 
 `bound` holds what the proof rests on: the terms of a block, the wealth of bets on pairs of arms,
 the bounds on leads that follow, and the sample-ratio test. `planning` decides the terms of the next
-block, which costs visitors only, and so does `tuning`; `search` runs a test block by block.
-`metrics` compares further figures of the same visitors with a control.
+block, which costs visitors only; `search` runs a test block by block.
+`secondary_metrics` compares further figures of the same visitors with a control.
 
 Words with a meaning of their own in this package:
 

@@ -9,10 +9,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.drift import tuning
 from shortlist.certificates.drift.bound import BlockTerms, Pairs, most_step
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.pairs.bound import StageRewards
+
+# cost visitors only; measured by `python benchmarks/days.py`
+MEMORY = 0.9  # weight of the visitors before, relative to those of the newest block told
+PRIOR_VISITORS = 4.0  # weight of the guessed rate, as a number of visitors
+USUAL_RATE = 10.0  # the guess at the rate before anything is told, in units of epsilon
+LEAST_RATE = 1e-3  # a centre is at least so far from 0 and from 1
+KNOWN = 400.0  # visitors from which on the rate is taken to be known
+# step of a block that is opened before the rate is known, relative to the usual one ...
+BLIND = 0.5
+BLIND_LOSS = 2.0  # ... reduced, if it may cost more than this log wealth at any rate
+UNPACED = 0.25  # BLIND where the number of visitors is not known
+DOUBT_PRECISION = 1e-2  # of the level at which bounds are cut, relative to what is allowed
+FEW_IN_PLAY = 50  # arms in play up to which shares are whole percent
+PARTS = 100  # of which shares are whole numbers ...
+MANY_PARTS = 10_000  # ... and with more arms in play
+METRIC_VISITORS = 1000.0  # before the first result of a metric, where it is not known how many come
 
 
 @dataclass(slots=True)
@@ -20,27 +35,27 @@ class Rate:
     """The rate of all arms together, of late; a guess before anything is told."""
 
     sums: float
-    visitors: float = tuning.PRIOR_VISITORS
+    visitors: float = PRIOR_VISITORS
 
     @classmethod
     def guessed(cls, epsilon: float) -> "Rate":
-        """The rate that people who allow this regret mostly have."""
-        return cls(tuning.PRIOR_VISITORS * min(0.5, tuning.USUAL_RATE * epsilon))
+        """A guess: the rate that is usual in tests with this epsilon."""
+        return cls(PRIOR_VISITORS * min(0.5, USUAL_RATE * epsilon))
 
     def take(self, told: StageRewards) -> None:
         """Add a block; blocks before count less and less."""
-        self.visitors = tuning.MEMORY * self.visitors + float(told.times.sum())
-        self.sums = tuning.MEMORY * self.sums + float(told.sums.sum())
+        self.visitors = MEMORY * self.visitors + float(told.times.sum())
+        self.sums = MEMORY * self.sums + float(told.sums.sum())
 
     @property
     def value(self) -> float:
         """The rate, away from 0 and 1."""
-        return float(np.clip(self.sums / self.visitors, tuning.LEAST_RATE, 1 - tuning.LEAST_RATE))
+        return float(np.clip(self.sums / self.visitors, LEAST_RATE, 1 - LEAST_RATE))
 
     @property
     def known(self) -> bool:
         """Whether enough visitors were told."""
-        return self.visitors >= tuning.KNOWN
+        return self.visitors >= KNOWN
 
 
 class Leads:
@@ -92,7 +107,7 @@ def doubtful(between: FloatArray, allowed: float) -> BoolArray:
     """Pairs whose bound has to fall: above the level at which bounds cut there are allowed."""
     finite = np.where(np.isinf(between), 1.0, np.minimum(between, 1.0))
     low, high = allowed / min(between.shape), allowed
-    while high - low > tuning.DOUBT_PRECISION * allowed:
+    while high - low > DOUBT_PRECISION * allowed:
         middle = (low + high) / 2
         enough = largest_matching(np.minimum(finite, middle)) <= allowed
         low, high = (middle, high) if enough else (low, middle)
@@ -116,7 +131,7 @@ def whole_shares(weights: FloatArray) -> FloatArray:
 
     Largest remainders. Every arm in play has one percent at least."""
     in_play = np.flatnonzero(weights)
-    parts = tuning.PARTS if in_play.size <= tuning.FEW_IN_PLAY else tuning.MANY_PARTS
+    parts = PARTS if in_play.size <= FEW_IN_PLAY else MANY_PARTS
     wanted = weights[in_play] / weights[in_play].sum() * (parts - in_play.size)
     whole = np.floor(wanted)
     rest = parts - in_play.size - int(whole.sum())
@@ -149,6 +164,6 @@ def _blind_step(step: float, share: float, visitors: float | None) -> float:
     """A step for a rate that is not known: at a rate of 1/2, bets that are too large cost an arm
     visitors * share * strength^2 / 8, and strengths are about the step."""
     if visitors is None:
-        return tuning.UNPACED * step
+        return UNPACED * step
     per_pair = 2 * share * visitors / 8
-    return min(tuning.BLIND * step, math.sqrt(tuning.BLIND_LOSS / per_pair))
+    return min(BLIND * step, math.sqrt(BLIND_LOSS / per_pair))

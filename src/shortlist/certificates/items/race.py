@@ -11,7 +11,6 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import Budget
-from shortlist.certificates.families import ExchangeGraph
 from shortlist.certificates.frame import Retired, agreeing, tiers_of
 from shortlist.certificates.items.bound import (
     EXACT,
@@ -22,6 +21,7 @@ from shortlist.certificates.items.bound import (
     every,
     refined_bounds,
 )
+from shortlist.certificates.under_constraints import ExchangeGraph
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Tiers
 

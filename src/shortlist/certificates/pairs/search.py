@@ -15,7 +15,6 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.budget import Budget
-from shortlist.certificates.families import ExchangeGraph
 from shortlist.certificates.frame import Retired, answered
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.certificates.pairs.planning import (
@@ -29,6 +28,7 @@ from shortlist.certificates.pairs.planning import (
     stage_with,
 )
 from shortlist.certificates.pairs.swap_bounds import SwapBounds
+from shortlist.certificates.under_constraints import ExchangeGraph
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search, total_before
 

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.special import betaln, xlogy
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.families import ExchangeGraph
 from shortlist.certificates.frame import Retired, log_swaps, log_swaps_of
 from shortlist.certificates.pairs.bound import (
     GapMixture,
@@ -32,6 +31,7 @@ from shortlist.certificates.pairs.bound import (
 )
 from shortlist.certificates.pairs.fallback import Fallback, log_wealth
 from shortlist.certificates.pairs.planning import pilot_stage
+from shortlist.certificates.under_constraints import ExchangeGraph
 from shortlist.problem import Problem
 
 FIRST_NOMINEE = 0.6  # share of delta for the first nominee; later ones get this part of the rest

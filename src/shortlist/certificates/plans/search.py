@@ -20,7 +20,6 @@ from itertools import islice
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, grouped, product
-from shortlist.certificates.families import surplus
 from shortlist.certificates.frame import Retired, boundary_evidence, continued, share_of
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.belief import Belief
@@ -47,6 +46,7 @@ from shortlist.certificates.plans.stage import (
     places_of,
 )
 from shortlist.certificates.split.search import split_search_from
+from shortlist.certificates.under_constraints import surplus
 from shortlist.constraints import Constraint, best_set
 from shortlist.exploration.expected_loss import explore_once
 from shortlist.exploration.posterior import Posterior

@@ -36,8 +36,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray, grouped_by
-from shortlist.certificates.families import largest_gain
 from shortlist.certificates.split.offsets import TINY, log_shrink, offsets
+from shortlist.certificates.under_constraints import largest_gain
 from shortlist.constraints import Constraint
 from shortlist.errors import InvalidInput
 from shortlist.reward_models import RewardModel

@@ -18,12 +18,12 @@ from functools import cache
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, grouped, grouped_by
-from shortlist.certificates.families import reference_prices, surplus
 from shortlist.certificates.split.bound import Certificate, declare
 from shortlist.certificates.split.expected_charges import (
     ExpectedCharges,
     ScoreCharges,
 )
+from shortlist.certificates.under_constraints import reference_prices, surplus
 from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.prices import PricedPosterior
 from shortlist.reward_models import RewardModel

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.drift import tuning
 from shortlist.certificates.drift.bound import BlockTerms, BlockWealth, log_level, most_step
-from shortlist.certificates.drift.planning import Leads, Rate
+from shortlist.certificates.drift.planning import METRIC_VISITORS, PRIOR_VISITORS, Leads, Rate
 from shortlist.certificates.pairs.bound import StageRewards
 
 ROUNDED = 4  # digits of the terms, which are in the log of every block
@@ -35,10 +34,10 @@ class MetricTest:
         """`visitors` come before the first result; None if that is not known."""
         self.control = control
         self._delta = delta
-        self._coming = tuning.METRIC_VISITORS if visitors is None else visitors
+        self._coming = METRIC_VISITORS if visitors is None else visitors
         self._wealth = BlockWealth(n_arms)
         self._leads = Leads(n_arms)
-        self._rate = Rate(0.5 * tuning.PRIOR_VISITORS)
+        self._rate = Rate(0.5 * PRIOR_VISITORS)
         self._visitors = 0.0  # told so far
         self._passed = 0  # blocks told, those that count nothing included
         self._staying: BoolArray = np.ones(n_arms, dtype=np.bool_)
