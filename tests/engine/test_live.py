@@ -178,6 +178,24 @@ def test_rewards_in_a_range_are_told_with_sums_and_squares() -> None:
     assert b.difference_low < 40 < b.difference_high
 
 
+@pytest.mark.parametrize("minimize", [False, True])
+def test_chances_without_squares_are_those_of_rewards_of_the_largest_variance(
+    minimize: bool,
+) -> None:
+    row = {"a": (3400, 97), "b": (3300, 88), "c": (3300, 82)}
+    binary, ranged = (live(rewards=each, minimize=minimize) for each in ("binary", (0, 1)))
+    negative = live(rewards=(-1, 0), minimize=minimize)
+    for test in (binary, ranged, negative):
+        test.shares("monday")
+    binary.tell_counts("monday", row)
+    ranged.tell_counts("monday", row)
+    negative.tell_counts("monday", {arm: (n, total - n) for arm, (n, total) in row.items()})
+    expected = binary.status().arms.chances
+    assert 0.02 < expected.min() < expected.max() < 0.95
+    for test in (ranged, negative):
+        np.testing.assert_allclose(test.status().arms.chances, expected, atol=0.01)
+
+
 def test_a_block_whose_visitors_do_not_fit_its_shares_counts_nothing() -> None:
     test = live()
     test.shares("monday")
