@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -374,9 +375,12 @@ def test_epsilon_in_percent_is_the_same_number(epsilon: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [
-        ({"epsilon": "much%"}, "`epsilon` is 'much%', but must be a finite number greater than 0"),
+        (
+            {"epsilon": "much%"},
+            "`epsilon` is 'much%', but must be a number such as 0.002, or a text",
+        ),
         ({"epsilon": "-1%"}, "`epsilon` is '-1%', but must be a finite number greater than 0"),
-        ({"delta": "5%"}, "only `epsilon` can be given in percent"),
+        ({"delta": "5%"}, "only `epsilon` and `guardrails` can be given in percent"),
         ({"unit": "pp"}, "`unit` is 'pp', but must be one of %"),
         ({"unit": "%", "rewards": (0, 200)}, "`unit` is '%', but percent are for rewards between"),
     ],
@@ -384,6 +388,19 @@ def test_epsilon_in_percent_is_the_same_number(epsilon: Any) -> None:
 def test_percent_elsewhere_is_refused(settings: Any, rule: str) -> None:
     with pytest.raises((InvalidInput, UnknownName), match=re.escape(rule)):
         live(**settings)
+
+
+def test_messages_say_what_to_write_instead() -> None:
+    with pytest.raises(
+        UnknownName, match="`control` is 'd', but must be one of the arms: 'a', 'b'"
+    ):
+        live(control="d")
+    with pytest.raises(UnknownName, match=r"'9', but must be one of the arms: .* 9, ... 2 more"):
+        Experiment.create(range(12), 1, epsilon=0.1, per_day=9, control="9")
+    with pytest.raises(InvalidInput, match="must be a text: '2026-03-02'"):
+        live().shares(date(2026, 3, 2))  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"'0,2%', but must be a number such as 0.002"):
+        live(epsilon="0,2%")
 
 
 def test_skipped_blocks_do_not_count() -> None:

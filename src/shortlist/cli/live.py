@@ -386,7 +386,8 @@ def retire(*, arms: tuple[str, ...], reason: str, store: str, name: str | None) 
 
     A retired arm gets no more tickets and is not chosen; pulls that the search still needs of it
     count as the worst reward. The guarantee is then about the remaining arms. Never retire an arm
-    because of its rewards: that would void the guarantee.
+    because of its rewards: that would void the guarantee. In a live test it has no share from the
+    next block on; in open blocks keep counting its visitors in its row.
 
     \b
     Examples:
@@ -397,6 +398,13 @@ def retire(*, arms: tuple[str, ...], reason: str, store: str, name: str | None) 
         experiment.retire(labels, reason)
         for label in labels:
             note(f"{label!r} is retired")
+        if experiment.settings.problem.traffic is not None:
+            note(
+                "no share from the next block on; in open blocks keep counting the visitors in the"
+                " row of the retired arm"
+            )
+        if experiment.settings.control in labels:
+            note("the control is retired: its comparisons and guardrails end here")
 
 
 @click.command()
