@@ -361,6 +361,7 @@ def test_a_test_shows_percent_and_keeps_raw_data() -> None:
     assert "since 2026-03-02, 1 day" in str(status)
     assert "60.0%" in str(result)
     assert "points" in str(result.lift())
+    assert "ratio" not in str(result.lift())  # the level moves
     assert result.arms[0].mean == 0.6
     assert status.summary()["unit"] == "%"
     assert status.summary()["period"] == [1772409600.0, 1772496000.0]
