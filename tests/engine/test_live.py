@@ -695,6 +695,7 @@ def test_the_command_line_leaves_out_a_block_whose_data_are_lost(days: Path) -> 
         ("block,arm,visitors,sum\nx,a,1,1\nx,a,1,1\n", [], "has the arm 'a' again"),
         ("block,arm,visitors,sum\nx,a,1,1\n", ["--block", "y"], "but --block is 'y'"),
         ("block,arm,visitors,sum\n", [], "holds no counts"),
+        ("block,arm,visitors,conversions\nx,a,9,.2\n", [], "has .2 `conversions`, but"),
         ("block,arm,visitors,sum\nx,a,1,1\n", ["--cost", "3"], "goes with --block alone"),
     ],
 )
@@ -706,6 +707,16 @@ def test_files_of_counts_that_make_no_sense_are_refused(
     told = invoke(["tell", "--counts", str(file), *options, "--store", str(days / "t.db")])
     assert told.exit_code == 2
     assert rule in told.stderr
+
+
+def test_retire_says_what_to_do_with_open_blocks_and_what_a_control_takes_along(
+    tmp_path: Path,
+) -> None:
+    test = Experiment.create(PAGES, 1, epsilon=0.1, per_day=9, control="a", store=tmp_path / "t.db")
+    test.close()
+    left = invoke(["retire", "a", "--store", str(tmp_path / "t.db")])
+    assert "no share from the next block on; in open blocks keep counting" in left.stderr
+    assert "its comparisons and guardrails end here" in left.stderr
 
 
 def test_epsilon_may_be_given_in_percentage_points(tmp_path: Path) -> None:

@@ -109,7 +109,13 @@ def _row(line: FileLine) -> tuple[float, ...]:
     column = next(name for name in SUMS if name in line.cells)
     squares = line.cells.get("squares", "").strip()
     more = (decimal(line, "squares"),) if squares else ()
-    return (whole(line, "visitors"), decimal(line, column), *more)
+    total = decimal(line, column)
+    if column == "conversions" and not total.is_integer():
+        raise InvalidInput(
+            f"{line.where} has {line[column]} `conversions`, but they must be a whole number: the"
+            " column `sum` has sums of other rewards"
+        )
+    return (whole(line, "visitors"), total, *more)
 
 
 def _check_columns(path: str, first: int, names: Sequence[str]) -> None:

@@ -472,7 +472,7 @@ def _caution_rates(
         if any(sums) and often and all(0 < sums[arm] < 1 for arm in often):
             caution(
                 f"block {block.name!r} has sums below 1 for {what}, {shown(sums)}: they look like"
-                " rates, but must be sums over all visitors"
+                " rates, but must be sums over all visitors; the first counts of a block stay"
             )
 
 
