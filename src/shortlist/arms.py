@@ -8,7 +8,7 @@ from math import isnan
 from numbers import Integral
 from typing import Any
 
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnknownName
 from shortlist.validation import (
     LEGIBLE,
     MOST_ARMS,
@@ -152,6 +152,17 @@ def position_of(label: object, labels: Sequence[OwnLabel]) -> int | None:
     except InvalidInput:
         return None
     return labels.index(wanted) if wanted in labels else None
+
+
+NAMED = 10  # labels that an error message lists
+
+
+def unknown_arm(name: str, label: object, labels: Sequence[OwnLabel]) -> UnknownName:
+    """The error that the value of `name` is none of these labels, and which there are."""
+    listed = ", ".join(map(shown, labels[:NAMED]))
+    others = f", ... {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+    rule = f"must be one of the arms: {listed}{others}"
+    return UnknownName(f"`{name}` is {shown(label)}, but {rule}")
 
 
 def shown_label(label: OwnLabel) -> str:

@@ -74,6 +74,11 @@ def bound_text(bound: float, digits: int = BOUND, unit: Unit = RAW) -> str:
     return _spelled(_significant(bound, digits, ROUND_CEILING, power=unit.power), unit)
 
 
+def difference_text(value: float, unit: Unit = RAW) -> str:
+    """An estimated difference in a sentence, to a few digits."""
+    return _spelled(readable(float(value) * 10**unit.power), unit)
+
+
 def below_text(bound: float, unit: Unit = RAW) -> str:
     """A bound from below on a difference, rounded down."""
     return _spelled(_significant(bound, BOUND, ROUND_FLOOR, power=unit.power), unit)

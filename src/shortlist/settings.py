@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
+from math import isnan
 from numbers import Real
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,7 +20,15 @@ import msgspec
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find, name_to_keep
 from shortlist.algorithms.certified import plans_ahead
-from shortlist.arms import Arm, OwnLabel, arms_of, labels_of, labels_to_keep, position_of
+from shortlist.arms import (
+    Arm,
+    OwnLabel,
+    arms_of,
+    labels_of,
+    labels_to_keep,
+    position_of,
+    unknown_arm,
+)
 from shortlist.cells import (
     Cells,
     Drawn,
@@ -136,6 +145,9 @@ def fraction(name: str, value: object, **limits: float) -> float:
     try:
         return number(name, given, **limits)
     except InvalidInput:
+        if isinstance(value, str) and isnan(real(given)):
+            rule = "must be a number such as 0.002, or a text such as '0.2%'"
+            raise InvalidInput(f"`{name}` is {shown(value)}, but {rule}") from None
         return number(name, value, **limits)  # named as it was given
 
 
@@ -564,7 +576,7 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
     """The arm that is called so, if others can be compared with it."""
     place = position_of(control, labels)
     if place is None:
-        raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
+        raise unknown_arm("control", control, labels)
     if problem.items is not None:
         rule = "intervals are for independent rewards and not for scores on items"
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")

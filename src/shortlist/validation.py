@@ -163,7 +163,8 @@ def number(name: str, value: object, *, above: float = -math.inf, below: float =
             ["a number" if len(limits) == 2 else "a finite number", " and ".join(limits)]
         ).strip()
         if isinstance(value, str) and value.strip().endswith("%"):
-            rule += "; only `epsilon` can be given in percent" if name != "epsilon" else ""
+            percent = "; only `epsilon` and `guardrails` can be given in percent"
+            rule += percent if name != "epsilon" else ""
         raise InvalidInput(f"`{name}` is {shown(value)}, but must be {rule}")
     return result
 

@@ -216,6 +216,7 @@ def test_means_are_read_one_a_line_or_from_the_column_mean(tmp_path: Path, text:
     [
         (b"0.1\n0.2\nhigh\n", "means.csv, line 3 says 'high', but a mean must be a finite number"),
         (b"0.1\n\nnan\n0.3\n", "means.csv, line 3 says 'nan', but a mean must be a finite number"),
+        (b"2%\n3%\n", "line 1 says '2%', but a mean must be a finite number: write 0.02 for 2%"),
         (b"0.1\ninf\n", "means.csv, line 2 says 'inf', but a mean must be a finite number"),
         (b"0.1,0.2\n", "means.csv, line 1 has 2 values, but must have 1: mean"),
         (b"arm,mean\na,0.1\nb\n", "means.csv, line 3 has 1 values, but must have 2: arm, mean"),

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,24 @@ def test_rewards_in_a_range_are_told_with_sums_and_squares() -> None:
     assert b.difference_low < 40 < b.difference_high
 
 
+@pytest.mark.parametrize("minimize", [False, True])
+def test_chances_without_squares_are_those_of_rewards_of_the_largest_variance(
+    minimize: bool,
+) -> None:
+    row = {"a": (3400, 97), "b": (3300, 88), "c": (3300, 82)}
+    binary, ranged = (live(rewards=each, minimize=minimize) for each in ("binary", (0, 1)))
+    negative = live(rewards=(-1, 0), minimize=minimize)
+    for test in (binary, ranged, negative):
+        test.shares("monday")
+    binary.tell_counts("monday", row)
+    ranged.tell_counts("monday", row)
+    negative.tell_counts("monday", {arm: (n, total - n) for arm, (n, total) in row.items()})
+    expected = binary.status().arms.chances
+    assert 0.02 < expected.min() < expected.max() < 0.95
+    for test in (ranged, negative):
+        np.testing.assert_allclose(test.status().arms.chances, expected, atol=0.01)
+
+
 def test_a_block_whose_visitors_do_not_fit_its_shares_counts_nothing() -> None:
     test = live()
     test.shares("monday")
@@ -342,6 +361,7 @@ def test_a_test_shows_percent_and_keeps_raw_data() -> None:
     assert "since 2026-03-02, 1 day" in str(status)
     assert "60.0%" in str(result)
     assert "points" in str(result.lift())
+    assert "ratio" not in str(result.lift())  # the level moves
     assert result.arms[0].mean == 0.6
     assert status.summary()["unit"] == "%"
     assert status.summary()["period"] == [1772409600.0, 1772496000.0]
@@ -356,9 +376,12 @@ def test_epsilon_in_percent_is_the_same_number(epsilon: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [
-        ({"epsilon": "much%"}, "`epsilon` is 'much%', but must be a finite number greater than 0"),
+        (
+            {"epsilon": "much%"},
+            "`epsilon` is 'much%', but must be a number such as 0.002, or a text",
+        ),
         ({"epsilon": "-1%"}, "`epsilon` is '-1%', but must be a finite number greater than 0"),
-        ({"delta": "5%"}, "only `epsilon` can be given in percent"),
+        ({"delta": "5%"}, "only `epsilon` and `guardrails` can be given in percent"),
         ({"unit": "pp"}, "`unit` is 'pp', but must be one of %"),
         ({"unit": "%", "rewards": (0, 200)}, "`unit` is '%', but percent are for rewards between"),
     ],
@@ -366,6 +389,19 @@ def test_epsilon_in_percent_is_the_same_number(epsilon: Any) -> None:
 def test_percent_elsewhere_is_refused(settings: Any, rule: str) -> None:
     with pytest.raises((InvalidInput, UnknownName), match=re.escape(rule)):
         live(**settings)
+
+
+def test_messages_say_what_to_write_instead() -> None:
+    with pytest.raises(
+        UnknownName, match="`control` is 'd', but must be one of the arms: 'a', 'b'"
+    ):
+        live(control="d")
+    with pytest.raises(UnknownName, match=r"'9', but must be one of the arms: .* 9, ... 2 more"):
+        Experiment.create(range(12), 1, epsilon=0.1, per_day=9, control="9")
+    with pytest.raises(InvalidInput, match="must be a text: '2026-03-02'"):
+        live().shares(date(2026, 3, 2))  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"'0,2%', but must be a number such as 0.002"):
+        live(epsilon="0,2%")
 
 
 def test_skipped_blocks_do_not_count() -> None:
@@ -659,6 +695,7 @@ def test_the_command_line_leaves_out_a_block_whose_data_are_lost(days: Path) -> 
         ("block,arm,visitors,sum\nx,a,1,1\nx,a,1,1\n", [], "has the arm 'a' again"),
         ("block,arm,visitors,sum\nx,a,1,1\n", ["--block", "y"], "but --block is 'y'"),
         ("block,arm,visitors,sum\n", [], "holds no counts"),
+        ("block,arm,visitors,conversions\nx,a,9,.2\n", [], "has .2 `conversions`, but"),
         ("block,arm,visitors,sum\nx,a,1,1\n", ["--cost", "3"], "goes with --block alone"),
     ],
 )
@@ -670,6 +707,16 @@ def test_files_of_counts_that_make_no_sense_are_refused(
     told = invoke(["tell", "--counts", str(file), *options, "--store", str(days / "t.db")])
     assert told.exit_code == 2
     assert rule in told.stderr
+
+
+def test_retire_says_what_to_do_with_open_blocks_and_what_a_control_takes_along(
+    tmp_path: Path,
+) -> None:
+    test = Experiment.create(PAGES, 1, epsilon=0.1, per_day=9, control="a", store=tmp_path / "t.db")
+    test.close()
+    left = invoke(["retire", "a", "--store", str(tmp_path / "t.db")])
+    assert "no share from the next block on; in open blocks keep counting" in left.stderr
+    assert "its comparisons and guardrails end here" in left.stderr
 
 
 def test_epsilon_may_be_given_in_percentage_points(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Secondary metrics and guardrails of live tests, behind every door."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from command_line import invoke
 from places import PLACES, create, place, reopen
 
 from shortlist.engine import Experiment, export_lines, import_lines
-from shortlist.errors import ConflictingReward, InvalidInput, StoreDamaged, UnknownName
+from shortlist.errors import ConflictingReward, Doubtful, InvalidInput, StoreDamaged, UnknownName
 from shortlist.stores import Event, Kind
 from shortlist.stores.base import MemoryStore
 
@@ -242,3 +243,15 @@ def test_ninety_days_with_metrics_are_small(tmp_path: Path) -> None:
             test.tell_counts(f"{day}", rows, metrics={"bounce": bounces})
         assert not test.status().broken
     assert path.stat().st_size < 100_000
+
+
+def test_rates_that_are_told_as_sums_are_doubted_before_they_count() -> None:
+    test = live()
+    test.shares("monday")
+    rates = {"old": 0.3, "red": 0.46, "blue": 0.31}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Doubtful)
+        with pytest.raises(Doubtful, match=r"'bounce'.*look like rates"):
+            test.tell_counts("monday", TOLD, metrics={"bounce": rates})
+    with pytest.warns(Doubtful, match="must be sums over all visitors"):
+        assert test.tell_counts("monday", TOLD, metrics={"bounce": rates}).state == "counted"

@@ -57,6 +57,21 @@ def test_a_short_test_says_that_it_is_too_short_to_see_changes() -> None:
     assert live(lambda _: STEADY, 0, 0).result(partial=True).notes == ()
 
 
+def test_notes_have_the_unit_of_the_test() -> None:
+    steps = live(lambda day: STEADY + np.array([0, 0, 0.03 - 0.003 * day]), 12, 0, unit="%")
+    assert any(
+        re.search(r"from 2\.\d+ to -?\d\S* percentage points", each) for each in changes(steps)
+    )
+    assert any("less than" in each and "percentage points" in each for each in short_notes(5))
+    assert any("1 block counts, which" in each for each in short_notes(1))
+
+
+def short_notes(days: int) -> tuple[str, ...]:
+    test = live(lambda _: STEADY, days, 0, unit="%")
+    notes: tuple[str, ...] = test.result(partial=True).notes
+    return notes
+
+
 def test_arms_without_visitors_or_retired_within_a_block_have_no_line() -> None:
     test = live(lambda _: STEADY, 2, 0, epsilon=1e-4)
     test.shares("open")

@@ -81,10 +81,12 @@ def labels_in(arms: "list[str] | list[Arm]") -> list[str]:
 
 def labelled(name: str, word: str, labels: "Sequence[Label]") -> "Label":
     """The arm that is written so: labels may be whole numbers."""
+    from shortlist.arms import unknown_arm
+
     for label in labels:
         if str(label) == word:
             return label
-    raise InvalidInput(f"`{name}` is {word!r}, but must be one of the arms")
+    raise unknown_arm(name, word, labels)
 
 
 def _arm(line: FileLine) -> "Arm":

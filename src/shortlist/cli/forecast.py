@@ -92,7 +92,8 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     "--means",
     type=FILE,
     metavar="FILE",
-    help="Guessed means: one a line, or a CSV with columns `mean`, perhaps `cost` and `limit`.",
+    help="Guessed means, 0.02 for 2 %: one per line, or a CSV with columns `mean`, perhaps `cost`"
+    " and `limit`.",
 )
 @click.option("--limit", type=int, help="Most pulls of an arm, for all arms.")
 @click.option(
@@ -102,7 +103,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     help="A test set: how many items, or the file that names them. Pulls are cells then.",
 )
 @setting_option("order")
-@setting_option("epsilon", help="Largest regret allowed: how many pulls until then?")
+@setting_option("epsilon", help="Largest regret allowed: how many pulls until then? 0.2% is 0.002.")
 @setting_option("delta")
 @setting_option(
     "budget",

@@ -390,7 +390,8 @@ def retire(*, arms: tuple[str, ...], reason: str, store: str, name: str | None) 
 
     A retired arm gets no more tickets and is not chosen; pulls that the search still needs of it
     count as the worst reward. The guarantee is then about the remaining arms. Never retire an arm
-    because of its rewards: that would void the guarantee.
+    because of its rewards: that would void the guarantee. In a live test it has no share from the
+    next block on; in open blocks keep counting its visitors in its row.
 
     \b
     Examples:
@@ -401,6 +402,13 @@ def retire(*, arms: tuple[str, ...], reason: str, store: str, name: str | None) 
         experiment.retire(labels, reason)
         for label in labels:
             note(f"{label!r} is retired")
+        if experiment.settings.problem.traffic is not None:
+            note(
+                "no share from the next block on; in open blocks keep counting the visitors in the"
+                " row of the retired arm"
+            )
+        if experiment.settings.control in labels:
+            note("the control is retired: its comparisons and guardrails end here")
 
 
 @click.command()
@@ -635,7 +643,13 @@ def _row(line: FileLine) -> tuple[float, ...]:
     column = next(name for name in SUMS if name in line.cells)
     squares = line.cells.get("squares", "").strip()
     more = (decimal(line, "squares"),) if squares else ()
-    return (whole(line, "visitors"), decimal(line, column), *more)
+    total = decimal(line, column)
+    if column == "conversions" and not total.is_integer():
+        raise InvalidInput(
+            f"{line.where} has {line[column]} `conversions`, but they must be a whole number: the"
+            " column `sum` has sums of other rewards"
+        )
+    return (whole(line, "visitors"), total, *more)
 
 
 def _check_columns(path: str, first: int, names: Sequence[str]) -> None:

@@ -455,7 +455,9 @@ def _finite(line: FileLine, column: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InvalidInput(f"{line.where} says {cell!r}, but a {column} must be a finite number")
+        hint = ": write 0.02 for 2%" if cell.endswith("%") else ""
+        rule = f"a {column} must be a finite number{hint}"
+        raise InvalidInput(f"{line.where} says {cell!r}, but {rule}")
     return value
 
 

@@ -25,7 +25,7 @@ from shortlist.engine.checks import Checks
 from shortlist.engine.replay import NOTHING, STATES, Replay, Replica
 from shortlist.engine.tickets import Numbering, OpenBatches, State
 from shortlist.errors import InvalidInput
-from shortlist.formatting import plural, printable, readable
+from shortlist.formatting import RAW, Unit, difference_text, plural, printable, readable, unit_of
 from shortlist.interim import Tally
 from shortlist.problem import Problem
 from shortlist.result import Result
@@ -213,7 +213,8 @@ class BlockReplica(Replica):
         counted = self.blocks.counted
         if not counted:
             return tuple(void)
-        return (*void, *trend_notes(counted, self.settings.labels, self.settings.problem))
+        unit = unit_of(self.settings.unit)
+        return (*void, *trend_notes(counted, self.settings.labels, self.settings.problem, unit))
 
 
 def day_of(name: str) -> float | None:
@@ -234,7 +235,10 @@ class TrendLine(NamedTuple):
 
 
 def trend_notes(
-    blocks: Sequence[TestBlock], labels: Sequence[Label], problem: Problem
+    blocks: Sequence[TestBlock],
+    labels: Sequence[Label],
+    problem: Problem,
+    unit: Unit = RAW,
 ) -> tuple[str, ...]:
     """A note for every arm whose lead seems to change, and one if there are too few blocks to see
     that."""
@@ -244,28 +248,29 @@ def trend_notes(
     scale = problem.rewards.scale
     changes = tuple(
         f"the lead of {shown_label(labels[arm])} over the other arms seems to have changed, from"
-        f" {readable(line.first * scale)} to {readable(line.last * scale)} by a line fitted to the"
-        " blocks: look at the days"
+        f" {readable(line.first * scale * 10**unit.power)} to"
+        f" {difference_text(line.last * scale, unit)} by a line fitted to the blocks: look at the"
+        " days"
         for arm, line in fitted.items()
         if line.chance < allowed
     )
     if len(blocks) >= ENOUGH:
         return changes
-    seen = plural(len(blocks), "block")
-    hidden = _hidden([line.error for line in fitted.values()], allowed, scale)
+    seen = "1 block counts" if len(blocks) == 1 else f"{plural(len(blocks), 'block')} count"
+    hidden = _hidden([line.error for line in fitted.values()], allowed, scale, unit)
     return (
         *changes,
-        f"{seen} count, which is too few to see {hidden}, as novelties do: `min_blocks` asks for"
+        f"{seen}, which is too few to see {hidden}, as novelties do: `min_blocks` asks for"
         " whole weeks, `skip_blocks` for a later start",
     )
 
 
-def _hidden(errors: Sequence[float], allowed: float, scale: float) -> str:
+def _hidden(errors: Sequence[float], allowed: float, scale: float, unit: Unit) -> str:
     """What would mostly go unnoticed: changes of a lead below this size."""
     if not errors:
         return "whether leads change over time"
     least = float(ndtri(1 - allowed / 2) + ndtri(POWER)) * max(errors) * scale
-    return f"whether a lead changes by less than {readable(least)} over them"
+    return f"whether a lead changes by less than {difference_text(least, unit)} over them"
 
 
 def line_of(blocks: Sequence[TestBlock], arm: int, problem: Problem) -> TrendLine | None:

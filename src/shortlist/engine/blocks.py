@@ -91,6 +91,16 @@ class TestBlock:
         """Sums of the rewards of every arm, in the user's units: (n,)."""
         return np.array([total for _, total, _ in self.rows or ()])
 
+    def squares(self, problem: Problem) -> FloatArray:
+        """Sums of the squares of the rewards of every arm, in the user's units: (n,).
+
+        Those that were not told are as large as can be: a square lies below the chord over the
+        range of the rewards."""
+        low, high = problem.rewards.support
+        most = (low + high) * self.sums - low * high * self.times
+        told = np.array([np.nan if each is None else each for _, _, each in self.rows or ()])
+        return np.where(np.isnan(told), most, told)
+
     def told(self, problem: Problem) -> StageRewards:
         """What was told, on the unit scale; squares that were not told are bounded by the sums."""
         everything = Pulls(np.arange(problem.n_arms), self.times)
@@ -246,6 +256,7 @@ class Blocks:
             shown = ~np.isin(np.arange(self._n_arms), list(block.retired))  # others saw other arms
             tally.pulls += block.times * shown
             tally.sums += block.sums * shown
+            tally.squares += block.squares(self._problem) * shown
         for block in self.all[self.passed :]:
             if block.rows is not None:
                 tally.waiting += block.times

@@ -4,14 +4,14 @@ A test that was created with `drift` is told as counts per block; it has no tick
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from math import isclose, isfinite
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from shortlist.arms import Label, position_of
+from shortlist.arms import Label, position_of, unknown_arm
 from shortlist.certificates.drift.planning import FEW_IN_PLAY, MANY_PARTS, PARTS
 from shortlist.engine.block_replay import BlockReplica
 from shortlist.engine.blocks import (
@@ -38,6 +38,7 @@ from shortlist.validation import named, real, shown, text, whole
 
 LONGEST_NAME = 200  # characters of the name of a block, and of a visitor
 CountsGiven = Mapping[Any, Sequence[float]]
+MANY_VISITORS = 100  # from which on a sum below 1 looks like a rate
 MetricsGiven = Mapping[str, Mapping[Any, float]]  # per metric, the sum of every arm
 DAY = "%Y-%m-%d"
 
@@ -209,6 +210,7 @@ class Live:
             _check_assigned(block, rows, self.settings)
             if known.replay.outcome is not None:
                 return CountsReceipt(name, "unused")
+            _caution_rates(block, rows, sums)
             self._store.append(self.name, events=[counting(block, rows, sums, now)])
             self._catch_up()
             return known.blocks.state_of(block)
@@ -271,6 +273,8 @@ def live_replica(known: Replica, method: str) -> BlockReplica:
 
 def checked_block(value: object, name: str = "block") -> str:
     """A name that is not empty and not too long."""
+    if isinstance(value, date):
+        raise InvalidInput(f"`{name}` is {shown(value)}, but must be a text: {str(value)!r}")
     given = text(name, value)
     if not given or len(given) > LONGEST_NAME:
         rule = f"must be a text of 1 to {LONGEST_NAME} characters"
@@ -334,7 +338,7 @@ def checked_rows(
     for label, given in counts.items():
         arm = position_of(label, labels)
         if arm is None:
-            raise UnknownName(f"`arm` is {shown(label)}, but must be one of the arms")
+            raise unknown_arm("arm", label, labels)
         rows[arm] = _checked_row(given, label, settings.problem)
         if not in_play[arm] and rows[arm][0]:
             raise InvalidInput(
@@ -444,7 +448,7 @@ def _checked_sums(
     for label, value in sums.items():
         arm = position_of(label, labels)
         if arm is None:
-            raise UnknownName(f"`arm` is {shown(label)}, but must be one of the arms")
+            raise unknown_arm("arm", label, labels)
         where, most = f"the metric {name!r} of {shown(label)}", rows[arm][0]
         told[arm] = _finite(value, where)
         if not 0 <= told[arm] <= most:
@@ -455,6 +459,21 @@ def _checked_sums(
         rule = "every arm in play needs a sum"
         raise InvalidInput(f"the metric {name!r} is told without {missing[0]!r}, but {rule}")
     return tuple(told.get(arm, 0.0) for arm in range(len(labels)))
+
+
+def _caution_rates(
+    block: TestBlock, rows: Sequence[CountsRow], metrics: Mapping[str, Sequence[float]]
+) -> None:
+    """Warn of sums that look like rates: below 1 for every arm, with many visitors each."""
+    told = {"the rewards": [total for _, total, _ in rows]}
+    told |= {f"the metric {name!r}": list(sums) for name, sums in metrics.items()}
+    often = [arm for arm, (visitors, _, _) in enumerate(rows) if visitors >= MANY_VISITORS]
+    for what, sums in told.items():
+        if any(sums) and often and all(0 < sums[arm] < 1 for arm in often):
+            caution(
+                f"block {block.name!r} has sums below 1 for {what}, {shown(sums)}: they look like"
+                " rates, but must be sums over all visitors; the first counts of a block stay"
+            )
 
 
 def _finite(value: object, where: str) -> float:
@@ -482,7 +501,7 @@ def _check_same(
         if block.metrics[name] != sums:
             raise ConflictingReward(
                 f"block {block.name!r} is told {name!r} {shown(sums)}, but was told"
-                f" {shown(block.metrics[name])} before, which stays"
+                f" {shown(block.metrics[name])} before, which stays: leave this block out"
             )
 
 

@@ -11,7 +11,7 @@ from math import inf
 
 import numpy as np
 
-from shortlist.arms import position_of
+from shortlist.arms import position_of, unknown_arm
 from shortlist.arrays import FloatArray
 from shortlist.constraints import feasible_without
 from shortlist.engine.log_entries import stretches
@@ -29,7 +29,7 @@ def leaving_arm(known: Replica, label: object) -> int:
         raise InvalidInput(f"`arm` is {shown(label)}, but the answer is there, and none can leave")
     arm = position_of(label, labels)
     if arm is None:
-        raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
+        raise unknown_arm("arm", label, labels)
     if problem.shared_seeds:
         raise InvalidInput(f"`arm` is {shown(label)}, but on shared seeds no arm can retire")
     if not problem.rewards.has_range:

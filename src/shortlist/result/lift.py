@@ -113,10 +113,12 @@ class Lift(Tabular, Generic[LabelT]):
         rows = [lift_cells(arm, unit_of(self.unit)) for arm in ordered[:SHOWN]]
         if left_out > 0:
             rows.append((f"... {left_out:,} more", "", "", "", ""))
+        # a live test has no ratios: its level moves
+        shown = 5 if any(arm.ratio_low is not None for arm in self.arms) else 3
         return (
             TextTable(
-                ("arm", "difference", "interval", "ratio", "interval"),
-                rows,
+                ("arm", "difference", "interval", "ratio", "interval")[:shown],
+                [row[:shown] for row in rows],
                 title=f"Every arm against {shown_label(self.control)}",
                 verdict=f"All intervals hold together with {sure} confidence.",
             ),

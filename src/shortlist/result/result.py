@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
-from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
+from shortlist.arms import OwnLabel, plain_label, position_of, shown_label, unknown_arm
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.confidence import estimates, places, separations
 from shortlist.constraints import Constraint, Quotas
 from shortlist.driver import Outcome
-from shortlist.errors import InvalidInput, ShortlistError, UnknownName
+from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.formatting import (
     RAW,
     Tabular,
@@ -42,7 +42,6 @@ from shortlist.result.lift import ArmResult, BlockLeads, LabelT, Lift, MetricLif
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer, Tiers
-from shortlist.validation import shown
 
 
 class Ending(StrEnum):
@@ -399,7 +398,7 @@ class Result(Tabular, Generic[LabelT]):
         control = self.control if control is None else control
         against = position_of(control, labels)
         if against is None:
-            raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
+            raise unknown_arm("control", control, labels)
         return replace(self._lift(labels, against), unit=self.unit)
 
     def _lift(self, labels: tuple[LabelT, ...], against: int) -> Lift[LabelT]:
