@@ -219,6 +219,10 @@ def test_a_set_that_breaks_the_constraint_is_refused() -> None:
             lambda: Laminar({"x": [0, 1], "y": [0]}, {"x": (0, 0), "y": (1, 1)}, n_arms=4, k=1),
             "group 'x' can have at most 0 chosen arms, but needs at least 1",
         ),
+        (
+            lambda: Quotas("aabb", {"a": (1, 2), "b": (1, 2)}, k=1),
+            "the whole choice can have at most 1 chosen arms, but needs at least 2",
+        ),
         (lambda: Matching("ab", "xyz"), "both need one per arm"),
         (lambda: Matching("aa", "xx"), "the same pair"),
         (lambda: Matroid(is_forest, 6, k=2), "the bases of the matroid have 3 arms"),

@@ -13,7 +13,7 @@ from command_line import invoke
 from shortlist import Arm, Experiment, Matching, Result, SubGaussian, select, simulate
 from shortlist.engine import export_lines, import_lines
 from shortlist.engine.tickets import Numbering, shared_seed
-from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.errors import InvalidInput, Unfinished, UnsupportedGoal
 from shortlist.search import Pulls
 from shortlist.stores.base import MemoryStore
 
@@ -213,6 +213,33 @@ def test_a_batch_may_be_void_as_a_whole() -> None:
         made.fail(ticket, "broken", attempts=2)
     assert made.status().told == 0
     assert made.run(run, progress=False).top == ("a",)
+
+
+def test_an_arm_that_always_fails_stops_the_search_instead_of_voiding_seeds_for_ever() -> None:
+    def broken(design: str, seed: int) -> float:
+        if design == "c":
+            raise OSError("no licence")
+        return run(design, seed)
+
+    made = Experiment.create(**ASKED, **FAILING)
+    with pytest.raises(Unfinished, match=r"no licence \(all of the last 100 pulls of its arm"):
+        made.run(broken, progress=False)
+    made.resume()
+    assert made.run(run, progress=False).top == ("a",)
+
+
+@pytest.mark.parametrize("rewards", ["normal", (0, 60), SubGaussian(2)])
+def test_an_epsilon_in_percent_is_not_one_relative_to_a_mean(rewards: Any) -> None:
+    with pytest.raises(InvalidInput, match="`epsilon` is '1%', but percent are for rewards"):
+        select(run, **{**ASKED, "epsilon": "1%", "seeds": "own", "rewards": rewards})
+
+
+def test_epsilon_in_percent_on_a_command_line_is_refused_for_normal_rewards(tmp_path: Path) -> None:
+    (tmp_path / "arms.txt").write_text("a\nb\n")
+    asked = ["create", str(tmp_path / "arms.txt"), "-k", "1", "--epsilon", "1%"]
+    made = invoke([*asked, "--rewards", "normal", "--store", str(tmp_path / "runs.db")])
+    assert made.exit_code == 2
+    assert "`epsilon` is 1%, but percent are for rewards between -1 and 1" in made.stderr
 
 
 def test_void_is_for_shared_seeds_only() -> None:

@@ -51,6 +51,7 @@ class _Node:
     inside: tuple["_Node", ...]
     least: int
     most: int
+    whole: bool = False  # the root: all arms
 
     @property
     def size(self) -> int:
@@ -61,9 +62,10 @@ class _Node:
         low = max(self.least, sum(node.feasible()[0] for node in self.inside))
         high = min(self.most, self.arms.size + sum(node.feasible()[1] for node in self.inside))
         if low > high:
+            where = "the whole choice" if self.whole else f"group {shown(self.name)}"
             raise InvalidInput(
-                f"no set of arms keeps to the quotas: group {shown(self.name)} can have at most"
-                f" {high} chosen arms, but needs at least {low}"
+                f"no set of arms keeps to the quotas: {where} can have at most {high} chosen arms,"
+                f" but needs at least {low}"
             )
         return low, high
 
@@ -604,7 +606,8 @@ def _tree(
         nodes = tuple(node(each, members[each], limits[each]) for each in inside[name])
         deeper = frozenset().union(*(members[each] for each in inside[name]))
         own = np.array(sorted(arms - deeper), dtype=np.int64)
-        return _Node("all arms" if name is every else name, own, nodes, *limit)
+        whole = name is every
+        return _Node("all arms" if whole else name, own, nodes, *limit, whole)
 
     return node(every, frozenset(range(n_arms)), (0, k))
 

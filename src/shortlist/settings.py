@@ -74,6 +74,7 @@ from shortlist.spec import (
     Json,
     OnFailure,
     OnLate,
+    Percent,
     RewardRecord,
     Spec,
     UnitName,
@@ -105,7 +106,10 @@ CUTS = (
 
 def arguments(values: Mapping[str, Any], door: Door) -> dict[str, Any]:
     """The settings among the arguments of a door, checked. Pass `locals()`."""
-    return {name: checked(name, values[name]) for name in FIELDS_OF[door]}
+    asked = {name: checked(name, values[name]) for name in FIELDS_OF[door]}
+    if "rewards" in asked and _in_percent(values.get("epsilon")):
+        _check_percent(values["epsilon"], declared(rewards_of(asked["rewards"])))
+    return asked
 
 
 def checked(name: str, value: Any) -> Any:
@@ -133,6 +137,21 @@ def checked(name: str, value: Any) -> Any:
 
 def _retries(value: object) -> int:
     return whole("retries", value, at_least=0, at_most=MOST_RETRIES)
+
+
+def _in_percent(value: object) -> bool:
+    text = isinstance(value, str) and value.strip().endswith("%")
+    return text or isinstance(value, Percent)
+
+
+def _check_percent(epsilon: object, model: RewardModel) -> None:
+    """Refuse an epsilon in percent unless rewards are shares: it is not relative to the mean."""
+    low, high = model.support
+    if low < -1 or high > 1:
+        raise InvalidInput(
+            f"`epsilon` is {shown(epsilon)}, but percent are for rewards between -1 and 1; it is"
+            " never relative to the mean: give a number in the unit of the rewards"
+        )
 
 
 def fraction(name: str, value: object, **limits: float) -> float:

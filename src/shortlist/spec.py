@@ -32,6 +32,13 @@ Json = dict[str, Any]
 Door = Literal["select", "create", "simulate", "forecast"]  # `create`: also HTTP and command line
 
 
+class Percent(float):
+    """A number that was given in percent on a command line."""
+
+    def __repr__(self) -> str:
+        return f"{100 * self:.12g}%"
+
+
 class ArmRecord(Struct, frozen=True, forbid_unknown_fields=True):
     """An arm with its cost per pull, the maximum number of its pulls, its group and features."""
 

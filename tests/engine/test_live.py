@@ -384,6 +384,7 @@ def test_epsilon_in_percent_is_the_same_number(epsilon: Any) -> None:
         ({"delta": "5%"}, "only `epsilon` and `guardrails` can be given in percent"),
         ({"unit": "pp"}, "`unit` is 'pp', but must be one of %"),
         ({"unit": "%", "rewards": (0, 200)}, "`unit` is '%', but percent are for rewards between"),
+        ({"epsilon": "1%", "rewards": (0, 200)}, "it is never relative to the mean"),
     ],
 )
 def test_percent_elsewhere_is_refused(settings: Any, rule: str) -> None:

@@ -279,10 +279,17 @@ def _check_differences(problem: Problem, certificate: str) -> None:
             f"`certificate` is {certificate!r}, but is for rewards declared 'normal' or for shared"
             " seeds"
         )
-    _check_constraint(problem, "differences")
+    if problem.constraint is not None:
+        raise UnsupportedGoal(
+            "the certificate 'differences' does not support constraints; on own seeds, declare a"
+            " range (low, high) or SubGaussian(sigma), or give a budget without epsilon"
+        )
     if problem.limits is not None or problem.features is not None:
         given = "`features` are given" if problem.limits is None else "arms have limits"
-        raise InvalidInput(f"{given}, but unknown variances do not support them")
+        raise InvalidInput(
+            f"{given}, but unknown variances do not support them: declare a range (low, high) or"
+            " SubGaussian(sigma), or give a budget without epsilon"
+        )
 
 
 def _check_constraint(problem: Problem, certificate: str) -> None:

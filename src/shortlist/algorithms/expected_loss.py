@@ -112,7 +112,9 @@ def _check_items(holdout: float, min_batch: int, max_rounds: int | None) -> None
 def _check_shared(problem: Problem, holdout: float, max_rounds: int | None) -> None:
     """Refuse options that need independent arms, and constraints."""
     if problem.constraint is not None:
-        raise UnsupportedGoal("expected-loss does not support constraints on shared seeds")
+        raise UnsupportedGoal(
+            "expected-loss does not support constraints on shared seeds, only on own"
+        )
     if holdout > 0:
         raise InvalidInput(f"`holdout` is {holdout}, but must be 0 on shared seeds")
     if max_rounds is not None:

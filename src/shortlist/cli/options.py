@@ -26,7 +26,7 @@ from shortlist.cli.files import FILE, whole_number
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import given_text
 from shortlist.reading.files import FileLine, read_columns
-from shortlist.spec import FIELDS, FIELDS_OF, OnLate
+from shortlist.spec import FIELDS, FIELDS_OF, OnLate, Percent
 
 if TYPE_CHECKING:
     from shortlist.reward_models import RewardsDeclared
@@ -167,7 +167,7 @@ class Points(click.types.FloatParamType):
         text = str(value).strip()
         plain: Any = text.removesuffix("%")
         number: Any = super().convert(plain, param, ctx)
-        return number / 100 if text.endswith("%") else number
+        return Percent(number / 100) if text.endswith("%") else number
 
 
 class Word(click.Choice[str]):

@@ -80,7 +80,8 @@ if TYPE_CHECKING:
 @click.option(
     "--sd",
     type=float,
-    help="Their standard deviation, unless bernoulli; beta: where the mean allows it.",
+    help="Their standard deviation, unless bernoulli. beta: where the mean allows it. Default:"
+    " gaussian 0.5, normal 1.",
 )
 @click.option(
     "--correlation",

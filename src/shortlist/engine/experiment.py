@@ -46,9 +46,11 @@ from shortlist.engine.log_entries import (
 )
 from shortlist.engine.replay import Replica
 from shortlist.engine.retirement import (
+    MOST_VOID,
     arms_of,
     leaving_arm,
     may_leave,
+    only_void,
     retirement,
     voided,
     worst_rewards,
@@ -480,12 +482,19 @@ class Experiment(Live, Runnable):
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
+                if self._only_void(id_):
+                    said = f"{said} (all of the last {MOST_VOID} pulls of its arm are void)"
                 told, events = self._given_up(id_, attempts, said, now)
                 failed = [Event(Kind.FAIL, id_, 1, said, now)] * attempts
                 self._append(told=told, events=[*failed, *events])
                 self._catch_up()  # an arm may have left, or a seed be void
                 if self._known.ledger.stopped is not None:
                     self._append(state=State.STOPPED)
+
+    def _only_void(self, ticket: int) -> bool:
+        """Whether the arm of a ticket has failed, or been void, too often to void more seeds."""
+        (arm,) = arms_of(self._known, [ticket])
+        return self.settings.on_failure == "void" and only_void(self._known, arm)
 
     def _given_up(
         self, ticket: int, attempts: int, reason: str, now: float
@@ -498,6 +507,8 @@ class Experiment(Live, Runnable):
         if self.settings.on_failure == "stop" or not often:
             return [], []
         if self.settings.on_failure == "void":
+            if self._only_void(ticket):  # an arm that always fails would void seeds for ever
+                return [], []
             told, events = voided(known, ticket, reason, now)
         elif not may_leave(known, arm):
             return [], []

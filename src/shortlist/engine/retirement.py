@@ -21,6 +21,10 @@ from shortlist.problem import Problem
 from shortlist.stores import Event, Kind, RewardRow
 from shortlist.validation import shown
 
+MOST_VOID = (
+    100  # pulls of an arm in succession on void seeds, after which a failure stops the search
+)
+
 
 def leaving_arm(known: Replica, label: object) -> int:
     """The number of an arm that may leave; one that left before may leave again."""
@@ -101,6 +105,17 @@ def voided(
     told = [(each, arm, any_reward, now) for each, arm in both]
     spans = stretches(same)
     return told, [Event(Kind.VOID, first, span, reason, now) for first, span in spans]
+
+
+def only_void(known: Replica, arm: int) -> bool:
+    """Whether none of the last MOST_VOID pulls of an arm counts: its next failure stops the search.
+
+    This depends on which seeds are void, and on no output, as Theorem C4 of docs/shared-seeds.md
+    needs."""
+    ledger = known.ledger
+    theirs = np.flatnonzero(ledger.arms[: ledger.issued] == arm)
+    last = theirs[~np.isnan(ledger.rewards[theirs])][-MOST_VOID:]
+    return last.size == MOST_VOID and bool(ledger.void[last].all())
 
 
 def _any_reward(problem: Problem, told: FloatArray) -> float:

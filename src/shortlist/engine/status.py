@@ -252,7 +252,8 @@ class Status(Tabular):
         never = self.never_counted
         uncounted = [(self.waiting - never, "not counted yet"), (never, "not counted")]
         listed = ", ".join(f"{count:,} {how}" for count, how in uncounted if count)
-        more = [(self.late, "counted as late"), (self.unused, "told after the arm left, not used")]
+        unused = "not used, as the arm has retired or the seed is void"
+        more = [(self.late, "counted as late"), (self.unused, unused)]
         others = [f"{count:,} {how}" for count, how in more if count]
         told, cost = f"{plural(self.told, 'pull')} told", self._cost
         if self.spent != self.told + self.late + self.unused:

@@ -474,7 +474,8 @@ def checked_reward(reward: object, name: str, model: RewardModel) -> float:
     """The reward as a float, if it is a number that keeps to the declaration; if not, `name` it."""
     number = real(reward)
     if not model.admits(number):
-        raise InvalidReward(f"{name} is {shown(reward)}, but must be {model.rule}")
+        other = "; for other rewards declare `rewards`" if math.isfinite(number) else ""
+        raise InvalidReward(f"{name} is {shown(reward)}, but must be {model.rule}{other}")
     return number
 
 
