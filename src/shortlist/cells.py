@@ -136,6 +136,11 @@ def item_labels(items: ItemsGiven) -> Sequence[Any]:
     """The items as they were given, or numbers from 0 if only their number was."""
     if isinstance(items, Integral):
         return range(whole("items", items, at_least=1, at_most=MOST_ITEMS))
+    if hasattr(items, "columns"):  # iterates over their names
+        raise InvalidInput(
+            f"`items` is a {type(items).__name__}, but must be a number of items or a list of them:"
+            " of pandas give items.to_dict('records'), of polars items.to_dicts()"
+        )
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise InvalidInput(
             f"`items` is {shown(items)}, but must be a number of items or a list of them"
@@ -285,6 +290,11 @@ def checked_clusters(clusters: object) -> tuple[Any, ...] | None:
     """The cluster of every item, by labels that JSON can hold."""
     if clusters is None:
         return None
+    if isinstance(clusters, Mapping) or hasattr(clusters, "columns"):  # iterates over its keys
+        raise InvalidInput(
+            f"`clusters` is a {type(clusters).__name__}, but must be a list with the cluster of"
+            " every item, in the order of the items"
+        )
     if isinstance(clusters, str | bytes) or not isinstance(clusters, Iterable):
         raise InvalidInput(
             f"`clusters` is {shown(clusters)}, but must be a list with the cluster of every item"

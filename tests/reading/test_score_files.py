@@ -116,6 +116,39 @@ def test_files_frames_and_arrays_say_the_same_to_select(tmp_path: Path, frame: s
         assert selected(scores) == (pulls, asked)
 
 
+@pytest.mark.parametrize("name", [None, "arm", "model"])
+def test_the_index_of_pandas_names_the_arms_in_any_order(name: str | None) -> None:
+    frame = pandas.DataFrame(KNOWN, index=ARMS, columns=ITEMS).rename_axis(index=name)
+    other = frame.iloc[::-1, ::-1]
+    cells = long(KNOWN).to_pandas().set_index(["arm", "item"])
+
+    assert not np.array_equal(frame.to_numpy(), other.to_numpy(), equal_nan=True)
+    for scores in (frame, other, cells):
+        assert selected(scores) == selected(KNOWN)
+    assert set(shortlist.assess(scores=other, k=1).top) <= set(ARMS)
+    with pytest.raises(InvalidInput, match="has scores of arm 'e', but there is none"):
+        selected(frame.rename(index={"a": "e"}))
+
+
+def test_columns_of_a_frame_name_the_items_in_any_order_though_arms_have_no_names() -> None:
+    frame = pandas.DataFrame(KNOWN, columns=ITEMS)
+    plain = pandas.DataFrame(KNOWN)
+
+    for scores in (frame, frame[ITEMS[::-1]], polars.from_pandas(frame[ITEMS[::-1]]), plain):
+        assert selected(scores) == selected(KNOWN)
+    assert selected(polars.from_numpy(KNOWN)) == selected(KNOWN)
+
+
+@pytest.mark.parametrize("door", [pandas.DataFrame, polars.DataFrame, "csv"])
+def test_a_column_of_names_that_is_not_called_arm_is_named(door: Any, tmp_path: Path) -> None:
+    columns = {"model": ["x", "y"], "q1": [1.0, 0.0], "q2": [1.0, 1.0]}
+    scores = tmp_path / "scores.csv" if door == "csv" else door(columns)
+    if door == "csv":
+        polars.DataFrame(columns).write_csv(scores)
+    with pytest.raises(InvalidInput, match=r"says 'x' in column 'model'.* must be called 'arm'"):
+        shortlist.assess(scores=scores, k=1)
+
+
 def test_an_experiment_keeps_the_scores_of_a_file_not_its_name(tmp_path: Path) -> None:
     path = tmp_path / "scores.parquet"
     wide(KNOWN).write_parquet(path)

@@ -223,6 +223,11 @@ class Call(NamedTuple):
         return f"Arm {shown(self.label)}, {which},"
 
     @property
+    def cell(self) -> str:
+        """The call as errors name it: its arm, and its item if there is one."""
+        return f"arm {self.label!r}" + ("" if self.item is None else f" on item {self.item_name}")
+
+    @property
     def item_name(self) -> str:
         """The item, or the first of several."""
         first = self.item[0] if isinstance(self.item, list) and self.item else self.item

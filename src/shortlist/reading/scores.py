@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -165,8 +166,22 @@ def _from_matrix(grid: ScoreRows) -> ScoreFile:
     items = None if grid.header is None else tuple(grid.header[place] for place in others)
     _check_distinct(grid.path, "arm", arms or ())
     _check_distinct(grid.path, "item", items or ())
+    if named is None and grid.header is not None:
+        _check_unnamed(grid)
     scores = [[_score(row[place], where) for place in others] for where, row in grid.rows]
     return ScoreFile(grid.path, arms, items, np.array(scores, dtype=np.float64))
+
+
+def _check_unnamed(grid: ScoreRows) -> None:
+    """Refuse rows of which the first has a text: a name, in a column of an unknown name."""
+    where, row = grid.rows[0] if grid.rows else ("", ())
+    for name, cell in zip(grid.header or (), row, strict=False):
+        if isinstance(cell, str) and _number(cell) is None:
+            raise InvalidInput(
+                f"{where} says {shown(cell)} in column {name!r}, but a score must be a finite"
+                " number, or empty if it is not known; columns of names must be called 'arm', or"
+                " 'arm', 'item' and 'score' where there is a line per cell"
+            )
 
 
 def _from_cells(grid: ScoreRows, repeats: int = 1) -> ScoreFile:
@@ -248,9 +263,10 @@ def _score(cell: object, where: str) -> float:
 
 
 def named_scores(scores: object, repeats: int | None = 1) -> ScoreFile | None:
-    """The scores in files, or in a data frame with a column `arm`; None for anything else.
+    """The scores in files, or in a data frame that names its arms; None for anything else.
 
-    A matrix has a column per item: with repeats, the first repetition of each."""
+    Arms are named by a column `arm` or by the index of pandas, unless it is the default one; items
+    by the other columns. A matrix has a column per item: with repeats, its first repetition."""
     if isinstance(scores, list | tuple) and any(isinstance(each, PATHS) for each in scores):
         return _from_results([_path(each) for each in scores], repeats)
     if isinstance(scores, PATHS):
@@ -258,12 +274,34 @@ def named_scores(scores: object, repeats: int | None = 1) -> ScoreFile | None:
         if not is_results(path) and not (encodable(path) and os.path.isfile(path)):
             raise InvalidInput(f"`scores` is {shown(scores)}, but there is no such file")
         return read_scores(path, repeats)
-    names = [str(name) for name in getattr(scores, "columns", ())]
-    if "arm" not in map(str.lower, names):
+    if not len(getattr(scores, "columns", ())):
         return None
-    frame: Any = scores
-    columns = {name: [_known(cell) for cell in frame[name]] for name in names}
-    return scores_of(grid_of("`scores`", columns), repeats)
+    frame = _with_arms(scores)
+    columns = {str(name): [_known(cell) for cell in frame[name]] for name in frame.columns}
+    grid = grid_of("`scores`", columns)
+    if "arm" in grid.names:
+        return scores_of(grid, repeats)
+    _check_unnamed(grid)
+    by_place = repeats not in (None, 1) or all(map(_is_default, grid.names, count()))
+    return None if by_place else _from_matrix(grid)
+
+
+def _is_default(name: str, place: int) -> bool:
+    """Whether pandas or polars call a column that has no name like this."""
+    return name in (str(place), f"column_{place}")
+
+
+def _with_arms(frame: Any) -> Any:
+    """The data frame, with the index of pandas as its column `arm` if that names the arms.
+
+    A frame that was sorted or filtered has no default index: its rows are in another order."""
+    index = getattr(frame, "index", None)  # polars has none
+    named = "arm" in [str(name).lower() for name in frame.columns]
+    if named or index is None or list(index) == list(range(len(index))):
+        return frame
+    if "arm" not in index.names:
+        frame = frame.rename_axis(index="arm")
+    return frame.reset_index()
 
 
 def _path(given: object) -> str:
