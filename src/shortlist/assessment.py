@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arms import OwnLabel, labels_of, plain_label, shown_label
 from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
-from shortlist.cells import known_scores
+from shortlist.cells import check_scores, known_scores
 from shortlist.certificates.certify import check_possible, on_unit_scale
 from shortlist.certificates.past.bound import Evidence, MatrixBounds, Totals, matrix_bounds, settled
 from shortlist.certificates.past.tiers import PastBounds, bound_past
@@ -434,6 +434,8 @@ def assess_scores(
     if not model.has_range:
         raise InvalidInput(f"`rewards` is {shown(rewards)}, but scores on items need a range")
     n_arms, n_items = matrix.shape
+    if named is not None and named.items is not None:
+        check_scores(matrix, labels, named.items, model)
     known = known_scores(matrix, n_arms, n_items, model)
     assert known is not None
     unit = (known - model.shift) / model.scale

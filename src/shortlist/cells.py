@@ -210,14 +210,22 @@ def known_scores(
             f"`scores` has shape {known.shape}, but must have a row for each of {n_arms} arms and a"
             f" column for each of {n_items} items{each}"
         )
+    check_scores(known, range(n_arms), range(n_items), rewards)
+    return known
+
+
+def check_scores(
+    known: FloatArray, arms: Sequence[Any], items: Sequence[Any], rewards: RewardModel
+) -> None:
+    """Refuse a score that breaks the declaration, with its arm and item; NaN is no score."""
     wrong = np.argwhere(~np.isnan(known) & ~np.asarray(rewards.admits(known)))
     if wrong.size:
-        arm, item = wrong[0]
+        arm, cell = wrong[0]
+        item = items[cell * len(items) // known.shape[1]]  # cells of an item are neighbours
         raise InvalidReward(
-            f"the known score of arm {arm} on item {item // repeats} is"
-            f" {given_text(known[arm, item])}, but must be {rewards.rule}"
+            f"the known score of arm {shown(arms[arm])} on item {shown(item)} is"
+            f" {given_text(known[arm, cell])}, but must be {rewards.rule}"
         )
-    return known
 
 
 def _digest(mask: BoolArray) -> tuple[int, ...]:

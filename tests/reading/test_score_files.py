@@ -126,8 +126,19 @@ def test_the_index_of_pandas_names_the_arms_in_any_order(name: str | None) -> No
     for scores in (frame, other, cells):
         assert selected(scores) == selected(KNOWN)
     assert set(shortlist.assess(scores=other, k=1).top) <= set(ARMS)
-    with pytest.raises(InvalidInput, match="has scores of arm 'e', but there is none"):
+    with pytest.raises(
+        InvalidInput, match=r"arm 'e', but there is none .* are 'a', 'b', 'c', \.\.\."
+    ):
         selected(frame.rename(index={"a": "e"}))
+
+
+def test_a_known_score_that_is_refused_is_named_by_arm_and_item() -> None:
+    frame = wide(KNOWN).with_columns(q3=polars.Series([0.0, 1.0, 1.3, 0.0]))
+    message = "the known score of arm 'c' on item 'q3' is 1.3, but must be"
+    with pytest.raises(InvalidInput, match=message):
+        selected(frame)
+    with pytest.raises(InvalidInput, match=message):
+        shortlist.assess(scores=frame, k=1)
 
 
 def test_columns_of_a_frame_name_the_items_in_any_order_though_arms_have_no_names() -> None:

@@ -65,7 +65,11 @@ class ScoreFile:
         place = {name: number for number, name in enumerate(asked)}
         unknown = next((name for name in known if name not in place), None)
         if unknown is not None:
-            raise InvalidInput(f"{self.path} has scores of {kind} {unknown!r}, but there is none")
+            some = ", ".join(map(repr, asked[:3])) + (", ..." if len(asked) > 3 else "")
+            raise InvalidInput(
+                f"{self.path} has scores of {kind} {unknown!r}, but there is none of that name: the"
+                f" {kind}s are {some}"
+            )
         return [place[name] for name in known]
 
 
