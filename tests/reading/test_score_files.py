@@ -1,6 +1,7 @@
 """Scores in files and data frames: CSV and Parquet, by name or by place, through every door."""
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 import shortlist
 from shortlist import instances
 from shortlist.cli import main
-from shortlist.errors import InvalidInput
+from shortlist.errors import Doubtful, InvalidInput
 from shortlist.reading import files as parquet
 from shortlist.reading.scores import read_scores
 
@@ -130,6 +131,32 @@ def test_the_index_of_pandas_names_the_arms_in_any_order(name: str | None) -> No
         InvalidInput, match=r"arm 'e', but there is none .* are 'a', 'b', 'c', \.\.\."
     ):
         selected(frame.rename(index={"a": "e"}))
+
+
+def test_cells_of_a_search_are_no_random_sample_for_assess(tmp_path: Path) -> None:
+    kept = shortlist.select(
+        lambda arm, item: SCORES[arm, item], arms=4, k=1, items=30, budget=40, progress=False
+    ).cells
+    assert kept is not None
+    for name in ("cells.csv", "cells.parquet"):
+        kept.write(tmp_path / name)
+        with pytest.warns(Doubtful, match="has the cells of a search.* may be wrong"):
+            shortlist.assess(scores=tmp_path / name, k=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shortlist.assess(scores=long(KNOWN), k=1)
+
+
+def test_an_item_without_scores_counts_if_a_line_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "cells.csv"
+    path.write_text("arm,item,score\na,q1,1\nb,q1,0\n")
+    few = shortlist.assess(scores=path, k=1)
+    path.write_text("arm,item,score\na,q1,1\nb,q1,0\na,q2,\na,q3,\n")
+    more = shortlist.assess(scores=path, k=1)
+
+    assert (few.items, few.regret_bound) == (1, 0)
+    assert more.items == 3
+    assert more.regret_bound == pytest.approx(1 / 3)  # b right on the other two, and a wrong
 
 
 def test_a_known_score_that_is_refused_is_named_by_arm_and_item() -> None:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 CELL_COLUMNS = ("arm", "item", "score")
 # of cells that were exported; only the last is read, where items are scored several times
-MORE_COLUMNS = ("cost", "seconds", "info", "repetition")
+EXPORTED = ("cost", "seconds", "info")
+MORE_COLUMNS = (*EXPORTED, "repetition")
 MOST_REPEATS = 10**4
 PATHS = (str, os.PathLike)
 ARM_COLUMNS = ("arm", "__index_level_0__")  # the latter is the index of pandas
@@ -39,6 +40,7 @@ class ScoreFile:
     items: tuple[str, ...] | None
     scores: "FloatArray"  # (arms, items * repeats): repetitions of an item next to each other
     repeats: int = 1
+    exported: bool = False  # by a search, which chose the cells
 
     def placed(self, arms: Iterable[object], items: Iterable[object]) -> "FloatArray":
         """The scores by these arms and items; a file that names them may know fewer."""
@@ -218,7 +220,8 @@ def _from_cells(grid: ScoreRows, repeats: int = 1) -> ScoreFile:
     scores = np.full((len(arms), repeats * len(items)), np.nan)
     for (arm, item, turn), score in cells.items():
         scores[arms[arm], repeats * items[item] + turn] = score
-    return ScoreFile(grid.path, tuple(arms), tuple(items), scores, repeats)
+    exported = set(EXPORTED) <= set(grid.names)
+    return ScoreFile(grid.path, tuple(arms), tuple(items), scores, repeats, exported)
 
 
 def _repetition(grid: ScoreRows, row: Sequence[Any], where: str, before: int, repeats: int) -> int:
