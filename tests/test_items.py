@@ -293,6 +293,23 @@ def test_a_bad_score_is_refused_with_the_arm_and_the_item_named() -> None:
         )
 
 
+@pytest.mark.parametrize("bad", [1.3, None])
+def test_a_bad_score_among_many_is_refused_with_its_item_named(bad: float | None) -> None:
+    def many(arm: str, items: list[dict[str, str]]) -> list[float | None]:
+        return [bad if item["id"] == "q7" else 1.0 for item in items]
+
+    with pytest.raises(InvalidReward, match=rf"a reward of arm '[ab]' on item 'q7' is {bad}"):
+        shortlist.select(
+            pull_many=many,
+            arms=["a", "b"],
+            k=1,
+            epsilon=0.01,
+            items=[{"id": f"q{n}"} for n in range(12)],
+            batch=4,
+            progress=False,
+        )
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

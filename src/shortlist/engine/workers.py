@@ -548,7 +548,8 @@ class Worker:
         whose = f"a pull of {call.cell}" if self.job.raising else ticket
         cost = checked_cost(said, f"the cost of {whose}")
         if self._many:
-            return checked_rewards(value, call.times, call.label, self._model).tolist(), cost
+            rewards = checked_rewards(value, call.times, call.label, self._model, call.item_names)
+            return rewards.tolist(), cost
         name = f"a reward of {call.cell}" if self.job.raising else f"the reward of {ticket}"
         return [checked_reward(value, name, self._model)], cost
 
