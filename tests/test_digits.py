@@ -47,6 +47,12 @@ def triples(draw: st.DrawFn) -> tuple[float, float, float]:
     return low, mean, high
 
 
+def test_an_interval_that_only_rounding_makes_wider_than_a_point_has_few_digits() -> None:
+    low, high = 0.38888888888888884, 0.3888888888888889
+    assert interval_text(low, high) == "0.388888 … 0.388889"
+    assert mean_text(high, low, high) == "0.388889"
+
+
 @given(triples(), st.booleans())
 def test_a_printed_interval_contains_the_computed_one_and_tells_its_ends_apart(
     ends: tuple[float, float, float], sign: bool

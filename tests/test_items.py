@@ -4,8 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import polars
 import pytest
 
 import shortlist
@@ -284,8 +286,39 @@ def test_known_scores_must_be_of_the_arms() -> None:
     assert Items(2, np.array([[1, np.nan], [0, 1]])).cells(2) == 1
 
 
-def test_a_bad_score_is_refused_with_the_arm_named() -> None:
-    with pytest.raises(InvalidReward, match="a reward of arm 'a' is nan"):
+def test_a_bad_score_is_refused_with_the_arm_and_the_item_named() -> None:
+    with pytest.raises(InvalidReward, match=r"a reward of arm 'a' on item [012] is nan"):
         shortlist.select(
             lambda arm, item: math.nan, arms=["a", "b"], k=1, epsilon=0.1, items=3, progress=False
         )
+
+
+@pytest.mark.parametrize("bad", [1.3, None])
+def test_a_bad_score_among_many_is_refused_with_its_item_named(bad: float | None) -> None:
+    def many(arm: str, items: list[dict[str, str]]) -> list[float | None]:
+        return [bad if item["id"] == "q7" else 1.0 for item in items]
+
+    with pytest.raises(InvalidReward, match=rf"a reward of arm '[ab]' on item 'q7' is {bad}"):
+        shortlist.select(
+            pull_many=many,
+            arms=["a", "b"],
+            k=1,
+            epsilon=0.01,
+            items=[{"id": f"q{n}"} for n in range(12)],
+            batch=4,
+            progress=False,
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"clusters": {0: "x", 1: "x", 2: "y"}}, "`clusters` is a dict, but must be a list"),
+        ({"clusters": polars.DataFrame({"c": [1]})}, "`clusters` is a DataFrame, but must be"),
+        ({"items": polars.DataFrame({"id": ["q"]})}, "`items` is a DataFrame, but must be"),
+    ],
+)
+def test_what_would_be_read_by_its_keys_is_refused(given: dict[str, Any], message: str) -> None:
+    settings: dict[str, Any] = {"items": 3, "k": 1, "epsilon": 0.1, "progress": False, **given}
+    with pytest.raises(InvalidInput, match=message):
+        shortlist.select(lambda arm, item: 1.0, arms=2, **settings)

@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arms import OwnLabel, labels_of, plain_label, shown_label
 from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
-from shortlist.cells import known_scores
+from shortlist.cells import check_scores, known_scores
 from shortlist.certificates.certify import check_possible, on_unit_scale
 from shortlist.certificates.past.bound import PastBounds, bound_past
 from shortlist.certificates.past.charges import (
@@ -21,7 +21,7 @@ from shortlist.certificates.past.charges import (
     settled,
 )
 from shortlist.constraints import Constraint, Quotas
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, caution
 from shortlist.formatting import Tabular, TextTable, bound_text, confidence_text, plain, plural
 from shortlist.problem import FixedBudget, Problem
 from shortlist.quotas import (
@@ -441,7 +441,15 @@ def assess_scores(
     if not model.has_range:
         raise InvalidInput(f"`rewards` is {shown(rewards)}, but scores on items need a range")
     n_arms, n_items = matrix.shape
+    if named is not None and named.items is not None:
+        check_scores(matrix, labels, named.items, model)
     known = known_scores(matrix, n_arms, n_items, model)
+    if named is not None and named.exported and np.isnan(matrix).any():
+        caution(
+            f"{named.path} has the cells of a search, which scores good arms on more items: they"
+            " are no random sample, so the bound, the tiers and the intervals may be wrong."
+            " Continue with select(scores=)"
+        )
     assert known is not None
     unit = (known - model.shift) / model.scale
     found = matrix_bounds(1 - unit if minimize else unit, delta, rng)

@@ -136,6 +136,11 @@ def item_labels(items: ItemsGiven) -> Sequence[Any]:
     """The items as they were given, or numbers from 0 if only their number was."""
     if isinstance(items, Integral):
         return range(whole("items", items, at_least=1, at_most=MOST_ITEMS))
+    if hasattr(items, "columns"):  # iterates over their names
+        raise InvalidInput(
+            f"`items` is a {type(items).__name__}, but must be a number of items or a list of them:"
+            " of pandas give items.to_dict('records'), of polars items.to_dicts()"
+        )
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise InvalidInput(
             f"`items` is {shown(items)}, but must be a number of items or a list of them"
@@ -205,14 +210,22 @@ def known_scores(
             f"`scores` has shape {known.shape}, but must have a row for each of {n_arms} arms and a"
             f" column for each of {n_items} items{each}"
         )
+    check_scores(known, range(n_arms), range(n_items), rewards)
+    return known
+
+
+def check_scores(
+    known: FloatArray, arms: Sequence[Any], items: Sequence[Any], rewards: RewardModel
+) -> None:
+    """Refuse a score that breaks the declaration, with its arm and item; NaN is no score."""
     wrong = np.argwhere(~np.isnan(known) & ~np.asarray(rewards.admits(known)))
     if wrong.size:
-        arm, item = wrong[0]
+        arm, cell = wrong[0]
+        item = items[cell * len(items) // known.shape[1]]  # cells of an item are neighbours
         raise InvalidReward(
-            f"the known score of arm {arm} on item {item // repeats} is"
-            f" {given_text(known[arm, item])}, but must be {rewards.rule}"
+            f"the known score of arm {shown(arms[arm])} on item {shown(item)} is"
+            f" {given_text(known[arm, cell])}, but must be {rewards.rule}"
         )
-    return known
 
 
 def _digest(mask: BoolArray) -> tuple[int, ...]:
@@ -285,6 +298,11 @@ def checked_clusters(clusters: object) -> tuple[Any, ...] | None:
     """The cluster of every item, by labels that JSON can hold."""
     if clusters is None:
         return None
+    if isinstance(clusters, Mapping) or hasattr(clusters, "columns"):  # iterates over its keys
+        raise InvalidInput(
+            f"`clusters` is a {type(clusters).__name__}, but must be a list with the cluster of"
+            " every item, in the order of the items"
+        )
     if isinstance(clusters, str | bytes) or not isinstance(clusters, Iterable):
         raise InvalidInput(
             f"`clusters` is {shown(clusters)}, but must be a list with the cluster of every item"

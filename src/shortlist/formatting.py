@@ -44,6 +44,7 @@ MOST = 17  # significant digits of a float
 PLAIN = -4, 15  # powers of ten that are written without an exponent
 EXACT = Context(prec=700, Emin=-(10**6), Emax=10**6)  # no difference of two floats is longer
 LARGE = 10_000  # from which on a number with a fraction has commas; whole ones always have
+ROUNDING = Decimal("1e-14")  # relative width of an interval that is a point but for its rounding
 NEXT_TO_1 = Decimal("1e-16")  # a confidence that is 1 as a float may be as far below 1
 
 
@@ -192,7 +193,7 @@ def _place(low: float, high: float) -> int:
     if len(known) < 2:
         return largest.adjusted() - WIDTH + 1
     width = EXACT.subtract(known[1], known[0])
-    digits, measured = (WIDTH, width) if width > 0 else (POINT, largest)
+    digits, measured = (WIDTH, width) if width > ROUNDING * largest else (POINT, largest)
     return max(measured.adjusted() - digits + 1, largest.adjusted() - MOST + 1)
 
 

@@ -95,11 +95,23 @@ class Rewards:
     void: IntArray | None = None
 
     def counted(self, times: IntArray) -> IntArray:
-        """How many of these pulls per entry count."""
+        """How many of these pulls per entry count.
+
+        Args:
+            times: Pulls of each entry.
+
+        Returns:
+            The pulls of each entry that are not void."""
         return times if self.void is None else times - self.void
 
     def rows(self, n_arms: int) -> FloatArray:
-        """Single rewards of arms that were pulled equally often, (rows, arms), but void rows."""
+        """Single rewards of arms that were pulled equally often, but void rows.
+
+        Args:
+            n_arms: Number of arms that were pulled.
+
+        Returns:
+            The rewards: (rows, arms)."""
         assert self.each is not None, "drivers send single rewards where rows are compared"
         rows = self.each.reshape(n_arms, -1).T
         return rows if self.void is None else rows[np.isfinite(rows).all(axis=1)]

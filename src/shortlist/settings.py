@@ -34,6 +34,7 @@ from shortlist.cells import (
     Drawn,
     ItemsGiven,
     check_cells,
+    check_scores,
     checked_clusters,
     item_labels,
 )
@@ -554,6 +555,7 @@ class CellsGiven:
         by_name = named_scores(known, self.drawn.repeats)
         if by_name is not None:
             known = by_name.placed(labels, items)
+            check_scores(known, labels, items, rewards)
         listed = len(items) if isinstance(items, range) else items
         return Cells(listed, len(labels), rewards, self.seed, known, self.order, self.drawn)
 

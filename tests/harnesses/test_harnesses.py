@@ -3,7 +3,9 @@
 A harness that is not installed is skipped: they are large, and no part of the development setup."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +158,21 @@ def test_seeds_of_simopt_have_no_random_numbers_in_common() -> None:
     assert designs.minimize
     with pytest.raises(InvalidInput, match=r"'none' is .*, but must keep to the constraints"):
         Replications(problem, {"none": (-1.0,) * problem.dim})
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "given"),
+    [
+        ("inspect_ai", "inspect", {"task": "arc"}),
+        ("lm_eval", "lm-eval", {"task": "arc", "metric": "acc", "model": "hf"}),
+        ("dspy", "dspy", {"programs": {}, "devset": [], "metric": None}),
+    ],
+)
+def test_a_harness_that_is_missing_is_named_with_its_extra(
+    package: str, extra: str, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    scorer_of = import_module(f"shortlist.harnesses.with_{package}").scorer_of
+    message = rf"{package} is not installed: pip install 'shortlist\[{extra}\]'"
+    with pytest.raises(InvalidInput, match=message):
+        scorer_of(**given)

@@ -1,6 +1,7 @@
 """Scores in files and data frames: CSV and Parquet, by name or by place, through every door."""
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 import shortlist
 from shortlist import instances
 from shortlist.cli import main
-from shortlist.errors import InvalidInput
+from shortlist.errors import Doubtful, InvalidInput
 from shortlist.reading import files as parquet
 from shortlist.reading.scores import read_scores
 
@@ -114,6 +115,76 @@ def test_files_frames_and_arrays_say_the_same_to_select(tmp_path: Path, frame: s
     assert all(ITEMS.index(item) % 3 for _, item in asked)  # what is known is not asked for
     for scores in (path, str(path), text, made):
         assert selected(scores) == (pulls, asked)
+
+
+@pytest.mark.parametrize("name", [None, "arm", "model"])
+def test_the_index_of_pandas_names_the_arms_in_any_order(name: str | None) -> None:
+    frame = pandas.DataFrame(KNOWN, index=ARMS, columns=ITEMS).rename_axis(index=name)
+    other = frame.iloc[::-1, ::-1]
+    cells = long(KNOWN).to_pandas().set_index(["arm", "item"])
+
+    assert not np.array_equal(frame.to_numpy(), other.to_numpy(), equal_nan=True)
+    for scores in (frame, other, cells):
+        assert selected(scores) == selected(KNOWN)
+    assert set(shortlist.assess(scores=other, k=1).top) <= set(ARMS)
+    with pytest.raises(
+        InvalidInput, match=r"arm 'e', but there is none .* are 'a', 'b', 'c', \.\.\."
+    ):
+        selected(frame.rename(index={"a": "e"}))
+
+
+def test_cells_of_a_search_are_no_random_sample_for_assess(tmp_path: Path) -> None:
+    kept = shortlist.select(
+        lambda arm, item: SCORES[arm, item], arms=4, k=1, items=30, budget=40, progress=False
+    ).cells
+    assert kept is not None
+    for name in ("cells.csv", "cells.parquet"):
+        kept.write(tmp_path / name)
+        with pytest.warns(Doubtful, match="has the cells of a search.* may be wrong"):
+            shortlist.assess(scores=tmp_path / name, k=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shortlist.assess(scores=long(KNOWN), k=1)
+
+
+def test_an_item_without_scores_counts_if_a_line_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "cells.csv"
+    path.write_text("arm,item,score\na,q1,1\nb,q1,0\n")
+    few = shortlist.assess(scores=path, k=1)
+    path.write_text("arm,item,score\na,q1,1\nb,q1,0\na,q2,\na,q3,\n")
+    more = shortlist.assess(scores=path, k=1)
+
+    assert (few.items, few.regret_bound) == (1, 0)
+    assert more.items == 3
+    assert more.regret_bound == pytest.approx(1 / 3)  # b right on the other two, and a wrong
+
+
+def test_a_known_score_that_is_refused_is_named_by_arm_and_item() -> None:
+    frame = wide(KNOWN).with_columns(q3=polars.Series([0.0, 1.0, 1.3, 0.0]))
+    message = "the known score of arm 'c' on item 'q3' is 1.3, but must be"
+    with pytest.raises(InvalidInput, match=message):
+        selected(frame)
+    with pytest.raises(InvalidInput, match=message):
+        shortlist.assess(scores=frame, k=1)
+
+
+def test_columns_of_a_frame_name_the_items_in_any_order_though_arms_have_no_names() -> None:
+    frame = pandas.DataFrame(KNOWN, columns=ITEMS)
+    plain = pandas.DataFrame(KNOWN)
+
+    for scores in (frame, frame[ITEMS[::-1]], polars.from_pandas(frame[ITEMS[::-1]]), plain):
+        assert selected(scores) == selected(KNOWN)
+    assert selected(polars.from_numpy(KNOWN)) == selected(KNOWN)
+
+
+@pytest.mark.parametrize("door", [pandas.DataFrame, polars.DataFrame, "csv"])
+def test_a_column_of_names_that_is_not_called_arm_is_named(door: Any, tmp_path: Path) -> None:
+    columns = {"model": ["x", "y"], "q1": [1.0, 0.0], "q2": [1.0, 1.0]}
+    scores = tmp_path / "scores.csv" if door == "csv" else door(columns)
+    if door == "csv":
+        polars.DataFrame(columns).write_csv(scores)
+    with pytest.raises(InvalidInput, match=r"says 'x' in column 'model'.* must be called 'arm'"):
+        shortlist.assess(scores=scores, k=1)
 
 
 def test_an_experiment_keeps_the_scores_of_a_file_not_its_name(tmp_path: Path) -> None:

@@ -198,7 +198,8 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
 @click.option(
     "--fixed/--no-fixed",
     default=None,
-    help="Whether the pulls of every arm were fixed before any reward was seen. Required.",
+    help="Whether the pulls of every arm were fixed before any reward was seen. Required with"
+    " COUNTS.",
 )
 @click.option(
     "--delta",
@@ -275,7 +276,7 @@ def assess(
         raise InvalidInput(
             "--fixed or --no-fixed is missing, but one must be given: --fixed if the pulls of every"
             " arm were fixed before any reward was seen, --no-fixed if they were not or you are not"
-            " sure"
+            " sure. A file of scores on a test set goes with --scores"
         )
     if plot is not None:
         check_file(plot)

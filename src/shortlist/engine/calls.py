@@ -223,6 +223,16 @@ class Call(NamedTuple):
         return f"Arm {shown(self.label)}, {which},"
 
     @property
+    def cell(self) -> str:
+        """The call as errors name it: its arm, and its item if there is one."""
+        return f"arm {self.label!r}" + ("" if self.item is None else f" on item {self.item_name}")
+
+    @property
+    def item_names(self) -> list[Any] | None:
+        """The labels of a list of items; None if there is none."""
+        return list(map(named_item, self.item)) if isinstance(self.item, list) else None
+
+    @property
     def item_name(self) -> str:
         """The item, or the first of several."""
         first = self.item[0] if isinstance(self.item, list) and self.item else self.item

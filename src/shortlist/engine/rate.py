@@ -197,4 +197,7 @@ def _real(value: object) -> bool:
 
 def _unreported(name: str, label: OwnLabel) -> str:
     cure = f"return shortlist.Score(value, info={{{name!r}: …}})"
-    return f"`rate` limits {name!r}, but arm {shown(label)} does not tell its {name}: {cure}"
+    known = "'requests' and 'cost' need no info"
+    return (
+        f"`rate` limits {name!r}, but arm {shown(label)} does not tell its {name}: {cure}; {known}"
+    )

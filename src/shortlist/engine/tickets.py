@@ -564,8 +564,16 @@ def without_infos(value: Any, seconds: float | None, name: str) -> tuple[Any, li
     return (values, math.fsum(costs)) if costs else values, infos
 
 
-def checked_rewards(rewards: Any, times: int, label: object, model: RewardModel) -> FloatArray:
-    """The rewards of one call, if they are as many as its pulls and all keep to the declaration."""
+def checked_rewards(
+    rewards: Any,
+    times: int,
+    label: object,
+    model: RewardModel,
+    items: Sequence[Any] | None = None,
+) -> FloatArray:
+    """The rewards of one call, if they are as many as its pulls and all keep to the declaration.
+
+    Where pulls have items, an error names the item."""
     if isinstance(rewards, str) or not (
         isinstance(rewards, Sequence) or hasattr(rewards, "__array__")
     ):
@@ -579,13 +587,18 @@ def checked_rewards(rewards: Any, times: int, label: object, model: RewardModel)
         raise InvalidReward(
             f"the rewards of arm {shown(label)} are {size}, but it was pulled {times} times"
         )
-    name = f"a reward of arm {shown(label)}"
+
+    def name(place: int) -> str:
+        item = "" if items is None else f" on item {shown(items[place])}"
+        return f"a reward of arm {shown(label)}{item}"
+
     if array.ndim > 1 or array.dtype.kind not in "buif":  # None and "1" must not pass for numbers
-        return np.array([checked_reward(reward, name, model) for reward in rewards])
+        each = enumerate(rewards)
+        return np.array([checked_reward(reward, name(place), model) for place, reward in each])
     numbers = array.astype(np.float64)
-    wrong = array[~np.asarray(model.admits(numbers))]
+    wrong = np.flatnonzero(~np.asarray(model.admits(numbers)))
     if wrong.size:
-        checked_reward(wrong[0], name, model)
+        checked_reward(array[wrong[0]], name(int(wrong[0])), model)
     return numbers
 
 

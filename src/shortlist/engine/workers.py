@@ -525,7 +525,7 @@ class Worker:
             self._costs.append(None)
             return
         try:
-            value, infos = without_infos(value, seconds, f"the info of arm {call.label!r}")
+            value, infos = without_infos(value, seconds, f"the info of {call.cell}")
             rewards, cost = self._checked(call, value)
         except InvalidInput as error:
             if self.job.raising or call.first:
@@ -544,12 +544,13 @@ class Worker:
     def _checked(self, call: Call, value: Any) -> tuple[list[float], float | None]:
         """The rewards of a call, and its cost if it reported one."""
         value, said = with_cost(value, many=self._many)
-        ticket = f"ticket {call.ticket} (arm {call.label!r})"
-        whose = f"a pull of arm {call.label!r}" if self.job.raising else ticket
+        ticket = f"ticket {call.ticket} ({call.cell})"
+        whose = f"a pull of {call.cell}" if self.job.raising else ticket
         cost = checked_cost(said, f"the cost of {whose}")
         if self._many:
-            return checked_rewards(value, call.times, call.label, self._model).tolist(), cost
-        name = f"a reward of arm {call.label!r}" if self.job.raising else f"the reward of {ticket}"
+            rewards = checked_rewards(value, call.times, call.label, self._model, call.item_names)
+            return rewards.tolist(), cost
+        name = f"a reward of {call.cell}" if self.job.raising else f"the reward of {ticket}"
         return [checked_reward(value, name, self._model)], cost
 
     def _take_cost(self) -> None:

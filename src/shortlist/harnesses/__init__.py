@@ -4,9 +4,18 @@ One module per harness, so that none needs the others installed: `with_inspect_a
 `with_lm_eval`, `with_dspy`, `with_simopt`."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
+from shortlist.errors import InvalidInput
+
 Scorer = Callable[[Any, Sequence[Any]], list[float]]
+
+
+def check_installed(package: str, extra: str) -> None:
+    """Refuse to use a harness that is missing, with the command that installs it."""
+    if find_spec(package) is None:
+        raise InvalidInput(f"{package} is not installed: pip install 'shortlist[{extra}]'")
 
 
 def in_turns(score_once: Scorer) -> Scorer:

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from shortlist.errors import EvaluationFailed
-from shortlist.harnesses import Scorer, in_turns
+from shortlist.harnesses import Scorer, check_installed, in_turns
 from shortlist.validation import shown
 
 EVALUATE = "dspy.evaluate.evaluate"  # logs a line per evaluation: the mean of its scores
@@ -40,6 +40,7 @@ def scorer_of(
         A function of a label and a list of positions that returns their scores. It raises
         `EvaluationFailed` if a program or the metric raises: a score of 0 instead would void the
         guarantee."""
+    check_installed("dspy", "dspy")
     from dspy import Evaluate
 
     def score_once(label: Any, numbers: Sequence[int]) -> list[float]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from shortlist.engine.calls import CONCURRENT, run_here
 from shortlist.engine.tickets import Score
 from shortlist.errors import EvaluationFailed, InvalidInput
-from shortlist.harnesses import in_turns
+from shortlist.harnesses import check_installed, in_turns
 from shortlist.result import Result
 from shortlist.selection import select_async
 from shortlist.validation import shown
@@ -280,6 +280,7 @@ _running: dict[str, _Samples] = {}  # managers by the id of their evaluation
 @cache
 def _listen() -> None:
     """Have samples and tasks that end told to their manager."""
+    check_installed("inspect_ai", "inspect")
     from inspect_ai.hooks import Hooks, hooks
 
     @hooks(name="shortlist", description="Tells scores of samples to a search.")
@@ -309,6 +310,7 @@ def scorer_of(
 
     Returns:
         A function of a model and a list of sample ids that returns their scores."""
+    check_installed("inspect_ai", "inspect")
     from inspect_ai import eval as evaluate
 
     number = _number(score)

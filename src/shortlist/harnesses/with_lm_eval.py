@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from shortlist.errors import EvaluationFailed
-from shortlist.harnesses import Scorer, in_turns
+from shortlist.harnesses import Scorer, check_installed, in_turns
 from shortlist.validation import whole
 
 SIZES = ("batch_size", "max_batch_size", "device")  # options of a model, not of an evaluation
@@ -39,6 +39,7 @@ def scorer_of(
 
     Returns:
         A function of an arm and a list of document numbers that returns their scores."""
+    check_installed("lm_eval", "lm-eval")
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 

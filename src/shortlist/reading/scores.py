@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 CELL_COLUMNS = ("arm", "item", "score")
 # of cells that were exported; only the last is read, where items are scored several times
-MORE_COLUMNS = ("cost", "seconds", "info", "repetition")
+EXPORTED = ("cost", "seconds", "info")
+MORE_COLUMNS = (*EXPORTED, "repetition")
 MOST_REPEATS = 10**4
 PATHS = (str, os.PathLike)
 ARM_COLUMNS = ("arm", "__index_level_0__")  # the latter is the index of pandas
@@ -38,6 +40,7 @@ class ScoreFile:
     items: tuple[str, ...] | None
     scores: "FloatArray"  # (arms, items * repeats): repetitions of an item next to each other
     repeats: int = 1
+    exported: bool = False  # by a search, which chose the cells
 
     def placed(self, arms: Iterable[object], items: Iterable[object]) -> "FloatArray":
         """The scores by these arms and items; a file that names them may know fewer."""
@@ -64,7 +67,11 @@ class ScoreFile:
         place = {name: number for number, name in enumerate(asked)}
         unknown = next((name for name in known if name not in place), None)
         if unknown is not None:
-            raise InvalidInput(f"{self.path} has scores of {kind} {unknown!r}, but there is none")
+            some = ", ".join(map(repr, asked[:3])) + (", ..." if len(asked) > 3 else "")
+            raise InvalidInput(
+                f"{self.path} has scores of {kind} {unknown!r}, but there is none of that name: the"
+                f" {kind}s are {some}"
+            )
         return [place[name] for name in known]
 
 
@@ -165,8 +172,22 @@ def _from_matrix(grid: ScoreRows) -> ScoreFile:
     items = None if grid.header is None else tuple(grid.header[place] for place in others)
     _check_distinct(grid.path, "arm", arms or ())
     _check_distinct(grid.path, "item", items or ())
+    if named is None and grid.header is not None:
+        _check_unnamed(grid)
     scores = [[_score(row[place], where) for place in others] for where, row in grid.rows]
     return ScoreFile(grid.path, arms, items, np.array(scores, dtype=np.float64))
+
+
+def _check_unnamed(grid: ScoreRows) -> None:
+    """Refuse rows of which the first has a text: a name, in a column of an unknown name."""
+    where, row = grid.rows[0] if grid.rows else ("", ())
+    for name, cell in zip(grid.header or (), row, strict=False):
+        if isinstance(cell, str) and _number(cell) is None:
+            raise InvalidInput(
+                f"{where} says {shown(cell)} in column {name!r}, but a score must be a finite"
+                " number, or empty if it is not known; columns of names must be called 'arm', or"
+                " 'arm', 'item' and 'score' where there is a line per cell"
+            )
 
 
 def _from_cells(grid: ScoreRows, repeats: int = 1) -> ScoreFile:
@@ -199,7 +220,8 @@ def _from_cells(grid: ScoreRows, repeats: int = 1) -> ScoreFile:
     scores = np.full((len(arms), repeats * len(items)), np.nan)
     for (arm, item, turn), score in cells.items():
         scores[arms[arm], repeats * items[item] + turn] = score
-    return ScoreFile(grid.path, tuple(arms), tuple(items), scores, repeats)
+    exported = set(EXPORTED) <= set(grid.names)
+    return ScoreFile(grid.path, tuple(arms), tuple(items), scores, repeats, exported)
 
 
 def _repetition(grid: ScoreRows, row: Sequence[Any], where: str, before: int, repeats: int) -> int:
@@ -248,9 +270,10 @@ def _score(cell: object, where: str) -> float:
 
 
 def named_scores(scores: object, repeats: int | None = 1) -> ScoreFile | None:
-    """The scores in files, or in a data frame with a column `arm`; None for anything else.
+    """The scores in files, or in a data frame that names its arms; None for anything else.
 
-    A matrix has a column per item: with repeats, the first repetition of each."""
+    Arms are named by a column `arm` or by the index of pandas, unless it is the default one; items
+    by the other columns. A matrix has a column per item: with repeats, its first repetition."""
     if isinstance(scores, list | tuple) and any(isinstance(each, PATHS) for each in scores):
         return _from_results([_path(each) for each in scores], repeats)
     if isinstance(scores, PATHS):
@@ -258,12 +281,34 @@ def named_scores(scores: object, repeats: int | None = 1) -> ScoreFile | None:
         if not is_results(path) and not (encodable(path) and os.path.isfile(path)):
             raise InvalidInput(f"`scores` is {shown(scores)}, but there is no such file")
         return read_scores(path, repeats)
-    names = [str(name) for name in getattr(scores, "columns", ())]
-    if "arm" not in map(str.lower, names):
+    if not len(getattr(scores, "columns", ())):
         return None
-    frame: Any = scores
-    columns = {name: [_known(cell) for cell in frame[name]] for name in names}
-    return scores_of(grid_of("`scores`", columns), repeats)
+    frame = _with_arms(scores)
+    columns = {str(name): [_known(cell) for cell in frame[name]] for name in frame.columns}
+    grid = grid_of("`scores`", columns)
+    if "arm" in grid.names:
+        return scores_of(grid, repeats)
+    _check_unnamed(grid)
+    by_place = repeats not in (None, 1) or all(map(_is_default, grid.names, count()))
+    return None if by_place else _from_matrix(grid)
+
+
+def _is_default(name: str, place: int) -> bool:
+    """Whether pandas or polars call a column that has no name like this."""
+    return name in (str(place), f"column_{place}")
+
+
+def _with_arms(frame: Any) -> Any:
+    """The data frame, with the index of pandas as its column `arm` if that names the arms.
+
+    A frame that was sorted or filtered has no default index: its rows are in another order."""
+    index = getattr(frame, "index", None)  # polars has none
+    named = "arm" in [str(name).lower() for name in frame.columns]
+    if named or index is None or list(index) == list(range(len(index))):
+        return frame
+    if "arm" not in index.names:
+        frame = frame.rename_axis(index="arm")
+    return frame.reset_index()
 
 
 def _path(given: object) -> str:
