@@ -33,7 +33,7 @@ from shortlist.engine.log_entries import (
 )
 from shortlist.engine.runnable import Runnable
 from shortlist.engine.tickets import Score, checked_cost, checked_info
-from shortlist.errors import InvalidInput, Unreachable
+from shortlist.errors import InvalidInput, NotAllowed, ShortlistError, Unreachable
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
 from shortlist.quotas import ConstraintGiven, QuotasGiven
@@ -93,7 +93,7 @@ def ticket_to_json(ticket: Ticket | int) -> Json:
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a retry; doubles each time
 BUSY = (429, 502, 503, 504)  # statuses that are retried
-UNCHANGED = 304
+UNCHANGED, UNAUTHORIZED = 304, 401
 logger = logging.getLogger("shortlist.client")
 
 
@@ -139,14 +139,18 @@ class Connection:
         headers = {} if etag is None else {"If-None-Match": etag}
         response, raw = self._retry(method, path, body, headers, repeatable)
         current = response.headers.get("ETag")
-        data = None if response.status == UNCHANGED else _parsed(response, raw)
+        data = (
+            None
+            if response.status == UNCHANGED
+            else _parsed(response, raw, self._token is not None)
+        )
         return current, data
 
     def lines(self, path: str) -> Iterator[str]:
         """Yield the lines of a reply as they arrive."""
         response = self._send("GET", path, None, {}, True)
         if response.status >= 400:
-            raise error_of(_loaded(response.read()), response.status)
+            raise _refusal(_loaded(response.read()), response.status, self._token is not None)
         for line in response:
             yield line.decode().rstrip("\n")
 
@@ -262,11 +266,19 @@ def _is_private(address: SplitResult) -> bool:
     return local_ or address.scheme == "https"
 
 
-def _parsed(response: HTTPResponse, raw: bytes) -> Json:
+def _parsed(response: HTTPResponse, raw: bytes, has_token: bool) -> Json:
     data = _loaded(raw)
     if response.status >= 400 or not isinstance(data, dict):
-        raise error_of(data, response.status)
+        raise _refusal(data, response.status, has_token)
     return data
+
+
+def _refusal(data: object, status: int, has_token: bool) -> ShortlistError:
+    """The error of a reply; a caller without a token learns where to put one."""
+    error = error_of(data, status)
+    if status == UNAUTHORIZED and not has_token:
+        return NotAllowed(f"{error}: use Client(url, token), or set SHORTLIST_TOKEN for commands")
+    return error
 
 
 def _loaded(raw: bytes) -> Any:

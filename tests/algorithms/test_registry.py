@@ -218,7 +218,10 @@ def searching(*turns: object, answer: object = None) -> Any:
         (searching(answer=Answer(np.array([0, 0]))), r"chose \[0, 0\], but must choose 2 distinct"),
         (searching(answer=Answer(np.array([0]))), r"chose \[0\], but must choose 2 distinct arms"),
         (searching(answer=Answer(np.array([0, 6]))), "of those numbered from 0 to 5"),
-        (searching(answer=Answer(np.array([0.0, 1.0]))), "must give a list of whole numbers"),
+        (
+            searching(answer=Answer(np.array([0.0, 1.0]))),
+            "must give a list of whole numbers, of a dtype such as int instead of float64",
+        ),
     ],
 )
 def test_the_message_names_the_rule_that_a_search_breaks(search: Any, message: str) -> None:

@@ -800,6 +800,7 @@ def test_below_a_header_a_label_may_be_any_word(content: str) -> None:
         (b"ticket,reward\n0,high\n", "line 2: reward 'high' must be a number"),
         (b"ticket,reward\n0,\xff\n", "rewards.csv holds the byte 0xff, but must be a UTF-8 file"),
         (b"ticket,reward\n0,0.5\n0,0.7\n", "ticket 0 is told 0.5 and 0.7 in the same call"),
+        (b"ticket,arm,reward\n0,nobody,1\n", "rewards.csv, line 2: arm 'nobody' must be one of"),
     ],
 )
 def test_a_file_of_rewards_that_cannot_be_told_is_refused_in_words(
@@ -810,6 +811,19 @@ def test_a_file_of_rewards_that_cannot_be_told_is_refused_in_words(
     done("ask", "--store", "tests.db", "--limit", "3")
     refused(call("tell", "--file", "rewards.csv", "--store", "tests.db"), 2, message)
     assert status()["told"] == 0
+
+
+def test_a_file_of_rewards_that_names_arms_is_checked_against_the_tickets() -> None:
+    Path("signs.csv").write_text("arm\n=a\nb\nc\n")
+    done("create", "signs.csv", "-k", "1", "--budget", "30", "--store", "signs.db")
+    asked = rows(done("ask", "--store", "signs.db", "--limit", "3", "--format", "csv"))
+    assert [row["arm"] for row in asked] == ["'=a", "b", "c"]
+    tell = ("tell", "--file", "-", "--store", "signs.db")
+    sorted_by_mistake = "ticket,arm,reward\n0,'=a,1\n1,c,1\n2,b,0\n"
+    refused(call(*tell, stdin=sorted_by_mistake), 2, "ticket 1 is for arm 'c', but here it is for")
+    done(*tell, stdin="ticket,arm,reward\n0,'=a,1\n1,b,1\n2,,0\n")
+    held = json.loads(done("status", "--store", "signs.db", "--format", "json"))
+    assert held["told"] == 3
 
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n", "caf\xe9".encode("latin-1")])

@@ -170,6 +170,10 @@ def test_a_status_names_workers_who_may_have_quit() -> None:
     assert "held by ann (2), ben (1); late: ann (2); release the tickets" in " ".join(
         str(status).split()
     )
+    made.ask(1)
+    assert "held by ann (2), ben (1) and without a name (1); late" in " ".join(
+        str(made.status()).split()
+    )
     assert made.release("ann") == 2
     assert not made.status().overdue_by
 

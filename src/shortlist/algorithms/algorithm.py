@@ -270,6 +270,8 @@ def _whole(name: str, field: str, values: npt.ArrayLike) -> IntArray:
         array = listed(field, [values] if isinstance(values, Integral) else values)
     except InvalidInput as error:
         raise InvalidInput(rule) from error
+    if array.size and array.dtype.kind == "f":
+        raise InvalidInput(f"{rule}, of a dtype such as int instead of {array.dtype}")
     if array.size and (array.dtype.kind not in "iu" or array.max() > COUNTABLE):
         raise InvalidInput(rule)
     return array.astype(np.int64)

@@ -14,13 +14,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from shortlist.cli.output import note
 from shortlist.errors import InvalidInput
-from shortlist.formatting import given_text
+from shortlist.formatting import given_text, no_formula
 from shortlist.reading.counts import decimal, read_totals, total, whole
 from shortlist.reading.files import COLUMN, Columns, FileLine, check_called_arm, read_columns
 
@@ -34,6 +34,7 @@ def whole_number(text: str) -> int | None:
 
 if TYPE_CHECKING:
     from shortlist.arms import Arm, Label
+    from shortlist.engine.log_entries import Report
 
 TERMS = frozenset(["cost", "limit", "group"])  # columns of an arm besides its label
 ALIKE = frozenset(["costs", "price", "prices", "limits", "max", "maximum", "quota"])
@@ -201,8 +202,18 @@ def groups_of(path: str | None, means: str | None, quotas: object) -> list[str |
     return read_groups(means) if "group" in read_columns(means, only="mean").names else None
 
 
-def read_rewards(path: str) -> list[tuple[int, float, float | None]]:
-    """Tickets and rewards from a CSV with columns of these names, and perhaps a column `cost`."""
+class ToldLine(NamedTuple):
+    """A line of a file of rewards."""
+
+    where: str
+    ticket: int
+    reward: float
+    cost: float | None
+    arm: str  # empty if the line names none
+
+
+def read_rewards(path: str) -> list[ToldLine]:
+    """A CSV with columns `ticket` and `reward`, and perhaps `cost` and `arm`."""
     table = read_columns(path)
     missing = [f"`{name}`" for name in ("ticket", "reward") if name not in table.names]
     if table.header and missing:
@@ -216,7 +227,31 @@ def read_rewards(path: str) -> list[tuple[int, float, float | None]]:
     return results
 
 
-def _result(line: FileLine) -> tuple[int, float, float | None]:
+def with_arms(lines: Sequence[ToldLine], labels: "Sequence[Label]") -> "list[Report]":
+    """What the lines tell. A line that names an arm is for a ticket of this arm only."""
+    from shortlist.engine import Ticket
+
+    written = _as_written(labels)
+    results: list[Report] = []
+    for each in lines:
+        if each.arm.strip() and each.arm not in written:
+            raise InvalidInput(f"{each.where}: arm {each.arm!r} must be one of the arms")
+        label = written.get(each.arm)
+        ticket = each.ticket if label is None else Ticket(each.ticket, label, 0, 0, 0.0)
+        results.append((ticket, each.reward, each.cost))
+    return results
+
+
+def _as_written(labels: "Sequence[Label]") -> "dict[str, Label | None]":
+    """The label that a text means, as it stands or as `ask --format csv` writes it; None if two."""
+    written: dict[str, Label | None] = {}
+    for label in labels:
+        for text in {str(label), str(no_formula(str(label)))}:
+            written[text] = None if text in written else label
+    return written
+
+
+def _result(line: FileLine) -> ToldLine:
     from shortlist.engine.command import decimal
 
     reward, ticket = line["reward"], whole_number(line["ticket"])
@@ -228,7 +263,8 @@ def _result(line: FileLine) -> tuple[int, float, float | None]:
             decimal(cell)
         except ValueError:
             raise InvalidInput(f"{line.where}: {name} {cell!r} must be a number") from None
-    return ticket, decimal(reward), decimal(cost) if cost else None
+    arm = line.cells.get(COLUMN, "")
+    return ToldLine(line.where, ticket, decimal(reward), decimal(cost) if cost else None, arm)
 
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from shortlist.cli.files import (
     labels_in,
     read_arms,
     read_rewards,
+    with_arms,
     with_features,
     with_quotas,
     with_test_set,
@@ -160,7 +161,8 @@ def ask(
     "path",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="CSV with columns `ticket`, `reward`, optionally `cost`: all or none; - is stdin.",
+    help="CSV with columns `ticket`, `reward`, optionally `cost`, and `arm` as printed by `ask`:"
+    " all or none; - is stdin.",
 )
 @click.option(
     "--counts",
@@ -196,7 +198,8 @@ def tell(
     """Tell the reward of a ticket, of many, or the counts of a live test.
 
     The reward is on the disk when the command ends. Repeating a tell changes nothing; another
-    reward for the same ticket is refused.
+    reward for the same ticket is refused. For --file, print tickets with `ask --format csv`, and
+    add a column `reward`.
 
     \b
     Examples:
@@ -232,17 +235,20 @@ def tell(
         raise InvalidInput(
             f"`cost` is {given_text(cost)}, but must be given with TICKET REWARD only"
         )
-    results = read_rewards(path) if path is not None else [(ticket or 0, reward or 0.0, cost)]
+    lines = [] if path is None else read_rewards(path)
     with open_experiment(store, name) as experiment:
         if failed is not None:
             experiment.fail(ticket or 0, failed)
+        elif path is None:
+            experiment.tell_many([(ticket or 0, reward or 0.0, cost)])
         else:
-            receipt = experiment.tell_many(results)
+            labels = experiment.settings.labels if any(each.arm for each in lines) else ()
+            receipt = experiment.tell_many(with_arms(lines, labels))
     if path is not None:
         discarded = {"late": len(receipt.late), "not needed": len(receipt.unused)}
-        told = len(results) - sum(discarded.values())
+        told = len(lines) - sum(discarded.values())
         more = [f"{count:,} {why}" for why, count in discarded.items() if count]
-        note(", ".join([f"told {told:,} of {len(results):,} rewards", *more]))
+        note(", ".join([f"told {told:,} of {len(lines):,} rewards", *more]))
 
 
 @click.command()

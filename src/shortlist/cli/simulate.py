@@ -268,7 +268,8 @@ def compare(
     """Compare algorithms on known means: regret and failures, budget by budget.
 
     A row per algorithm and budget, and one without a budget for algorithms that stop when --epsilon
-    is proved. With --epsilon a run has failed if it loses more; the rate has an exact 95 %
+    is proved. Pulls and regret are means over the runs; 90 % of the runs lose at most the figure
+    next to it. With --epsilon a run has failed if it loses more; the rate has an exact 95 %
     confidence interval. All algorithms meet the same arms. A search function of your own is named
     by its module: --algorithm mine:search.
 

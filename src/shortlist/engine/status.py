@@ -269,10 +269,16 @@ class Status(Tabular):
             return self.live
         waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
         waiting += f" and {self.overdue:,} of those overdue" if self.overdue else ""
-        waiting += f", held by {_named(self.workers)}" if self.workers else ""
+        waiting += f", held by {self._holders}" if self.workers else ""
         if self.overdue_by:
             waiting += f"; late: {_named(self.overdue_by)}; release the tickets of those who quit"
         return waiting
+
+    @property
+    def _holders(self) -> str:
+        """Who holds tickets, and how many are held without a name."""
+        unnamed = self.held - sum(self.workers.values())
+        return _named(self.workers) + (f" and without a name ({unnamed:,})" if unnamed > 0 else "")
 
     @property
     def _cost(self) -> str:

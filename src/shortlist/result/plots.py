@@ -202,4 +202,7 @@ def _available(library: str | None) -> str:
         if find_spec(name) is not None:
             return name
     missing = f"neither {' nor '.join(LIBRARIES)}" if library is None else f"no {library}"
-    raise InvalidInput(f"a data frame needs pandas or polars, but {missing} is installed")
+    wanted = library or LIBRARIES[0]
+    raise InvalidInput(
+        f"a data frame needs pandas or polars, but {missing} is installed: pip install {wanted}"
+    )
