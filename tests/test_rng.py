@@ -125,3 +125,9 @@ def test_a_function_with_rng_keeps_its_name_its_signature_and_its_kind() -> None
     for door in (shortlist.select, shortlist.simulate, shortlist.forecast, shortlist.assess):
         assert inspect.signature(door).parameters["rng"].default is None
         assert "rng: Instead of `seed`" in (door.__doc__ or "")
+
+
+def test_a_sequence_of_very_many_seeds_is_refused_before_it_is_read() -> None:
+    many = np.broadcast_to(np.int64(1), 10**12)
+    with pytest.raises(InvalidInput, match="1,000,000,000,000 entries, but may have at most 1,000"):
+        simulated(rng=many)

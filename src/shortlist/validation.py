@@ -86,6 +86,9 @@ def _with_seed(given: dict[str, Any]) -> dict[str, Any]:
     return given | {"rng": None, "seed": seed_from(rng)}
 
 
+MOST_SEEDS = 1000  # in a sequence of them
+
+
 def seed_from(rng: object) -> int:
     """A seed: `rng` itself if it is a whole number, else drawn from the generator that it makes."""
     if isinstance(rng, Integral) and not isinstance(rng, bool):
@@ -93,6 +96,11 @@ def seed_from(rng: object) -> int:
     kinds = np.random.Generator | np.random.BitGenerator | np.random.SeedSequence
     if not isinstance(rng, kinds | Sequence | np.ndarray) or isinstance(rng, str | bytes):
         raise InvalidInput(_no_rng(rng))
+    entries = rng.size if isinstance(rng, np.ndarray) else 0
+    if isinstance(rng, Sequence):
+        entries = len(rng)
+    if entries > MOST_SEEDS:
+        raise InvalidInput(f"`rng` has {entries:,} entries, but may have at most {MOST_SEEDS:,}")
     try:
         generator = np.random.default_rng(cast(Any, rng))
     except (TypeError, ValueError):

@@ -36,6 +36,19 @@ def _simulate(rng: random.Random) -> Arguments:
     }
 
 
+def _compare(rng: random.Random) -> Arguments:
+    return {
+        "algorithms": rng.choice((["uniform"], ["sar", "uniform"])),
+        "means": [0.9, 0.5, 0.1, 0.2],
+        "k": 1,
+        "budgets": rng.choice((40, [40, 80])),
+        "epsilon": rng.choice((None, 0.5)),
+        "runs": 2,
+        "seconds": 1.0,
+        "workers": 1,
+    }
+
+
 def _forecast(rng: random.Random) -> Arguments:
     arms: Arguments = rng.choice(
         (
@@ -131,6 +144,10 @@ def _simulated_and_shown(**arguments: Any) -> None:
     runs.summary()
 
 
+def _compared_and_shown(**arguments: Any) -> None:
+    show(shortlist.compare(**arguments))
+
+
 def _forecast_and_shown(**arguments: Any) -> None:
     show(shortlist.forecast(**arguments))
 
@@ -155,6 +172,7 @@ TARGETS = (
     *EXPERIMENTS,
     *CLIENTS,
     Target("simulate", _simulated_and_shown, _simulate, shortlist.simulate),
+    Target("compare", _compared_and_shown, _compare, shortlist.compare),
     Target("forecast", _forecast_and_shown, _forecast, shortlist.forecast),
     Target("assess", _assessed_and_shown, _assess, shortlist.assess),
     Target("certify", shortlist.certify, _certify),

@@ -177,6 +177,7 @@ LASTING = ("--budget", "--epsilon", "--watch")
 # options that are given again at the end, where the last one counts: nothing runs for long
 NEVER_LONG: dict[str, Sequence[str]] = {
     "simulate": ("--workers", "1"),
+    "compare": ("--workers", "1"),
     "forecast": ("--workers", "1"),
     "reproduce": ("--panel", "nowhere"),
     "serve": ("--port", "nowhere"),
@@ -202,6 +203,10 @@ USUAL: Sequence[Sequence[str]] = (
             "--rewards",
             "beta",
         ),
+    ),
+    (
+        *("compare", "--means", "means.csv", "-k", "1", "--algorithm", "uniform"),
+        *("--budget", "30", "--runs", "2", "--epsilon", "0.5"),
     ),
     ("hardness", "--instance", "uniform", "-n", "20", "-k", "3", "--epsilon", "0.1"),
     ("hardness", "--instance", "two-group", "-n", "8", "-k", "3", "--epsilon", "0.1"),

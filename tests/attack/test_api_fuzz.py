@@ -23,6 +23,8 @@ UNCALLED = {  # records, made and not called by users, and names that are no fun
     *(
         "Answer",
         "Assessment",
+        "ComparedAlgorithms",
+        "ComparedRuns",
         "Forecast",
         "Hardness",
         "Prospect",
