@@ -370,7 +370,7 @@ def test_a_data_frame_in_gives_a_data_frame_of_the_same_kind_out(library: str) -
     arms = frames.DataFrame({"arm": ["a", "b", "c"], "cost": [1.0, 1.0, 2.0]})
     found = shortlist.select(lambda arm: ord(arm), arms=arms, k=1, budget=20)
     assert isinstance(found.to_frame(), frames.DataFrame)
-    scores = frames.DataFrame({"1": [0.0, 1.0], "2": [0.0, 1.0], "3": [1.0, 1.0]})
+    scores = frames.DataFrame({"0": [0.0, 1.0], "1": [0.0, 1.0], "2": [1.0, 1.0]})
     seen = shortlist.select(lambda arm, item: 1, arms=2, items=3, scores=scores, k=1, budget=2)
     runs = shortlist.simulate("certified", scores=scores, k=1, epsilon=0.1)
     counts = frames.DataFrame({"arm": ["a", "b"], "pulls": [9, 9], "successes": [2, 7]})

@@ -72,7 +72,9 @@ def test_a_reward_outside_its_declaration_is_refused_with_the_arm_the_value_and_
 ) -> None:
     with pytest.raises(InvalidReward) as one_refused:
         checked_reward(reward, NAME, model)
-    assert str(one_refused.value) == f"a reward of arm \"page 'b'\" is {reward}, but must be {rule}"
+    hint = "; for other rewards declare `rewards`" if np.isfinite(reward) else ""
+    text = f"a reward of arm \"page 'b'\" is {reward}, but must be {rule}{hint}"
+    assert str(one_refused.value) == text
     for many in ([0, reward, 1], (0, reward, 1), np.array([0, reward, 1])):
         with pytest.raises(InvalidReward) as many_refused:
             checked_rewards(many, 3, LABEL, model)

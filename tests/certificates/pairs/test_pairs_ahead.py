@@ -210,4 +210,4 @@ def test_a_budget_pays_for_all_that_is_asked_for() -> None:
 )
 def test_what_cannot_be_planned_ahead_is_refused(settings: Any, rule: str) -> None:
     with pytest.raises(InvalidInput, match=rule):
-        select(lambda arm: 0.0, epsilon=0.1, window=90, progress=False, **settings)
+        select(lambda arm, seed: 0.0, epsilon=0.1, window=90, progress=False, **settings)
