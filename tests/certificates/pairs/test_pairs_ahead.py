@@ -211,3 +211,15 @@ def test_a_budget_pays_for_all_that_is_asked_for() -> None:
 def test_what_cannot_be_planned_ahead_is_refused(settings: Any, rule: str) -> None:
     with pytest.raises(InvalidInput, match=rule):
         select(lambda arm, seed: 0.0, epsilon=0.1, window=90, progress=False, **settings)
+
+
+def test_samples_that_end_at_different_stages_end_the_search_with_its_bound() -> None:
+    """With costs, samples differ: a batch planned ahead may find its arms at their ends."""
+    costs = [1.0 + 9 * (arm % 2) for arm in range(8)]
+    settings: dict[str, Any] = {"epsilon": 0.4, "delta": 0.2, "rewards": "bernoulli"}
+    runs = simulate(
+        "certified", means=[0.5] * 8, k=1, window=10, costs=costs, runs=3, seed=1, **settings
+    )
+    again = simulate("certified", means=[0.5] * 8, k=1, costs=costs, runs=3, seed=1, **settings)
+    assert (np.array(runs.bound) <= 0.4).all()
+    assert (np.array(runs.pulls) <= 3 * np.array(again.pulls)).all()
