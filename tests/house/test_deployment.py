@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from attack_scale import SCALE
 from services import caller
 from waiting import until
 
@@ -67,6 +68,25 @@ def test_the_command_of_the_image_serves_and_is_found_ready(tmp_path: Path) -> N
         assert process.wait(20) == 0
     finally:
         process.kill()
+
+
+@pytest.mark.attack
+@pytest.mark.skipif(SCALE == 1, reason="installs the package, which takes a minute or two")
+def test_the_build_steps_of_the_dockerfile_install_a_command_that_works(tmp_path: Path) -> None:
+    """Every COPY and RUN of the first stage, with folders in the place of /source and /opt."""
+    for word, rest in instructions((ROOT / "Dockerfile").read_text())[1:]:
+        if word == "FROM":
+            break  # the second stage
+        if word == "COPY":
+            *sources, target = rest.split()
+            for source in sources:
+                subprocess.run(["cp", "-r", ROOT / source, tmp_path / target], check=True)
+        if word == "RUN":
+            line = rest.replace("/opt/shortlist", str(tmp_path / "opt"))
+            line = line.replace("python -m", f"{sys.executable} -m", 1)
+            subprocess.run(["sh", "-ec", line], cwd=tmp_path, check=True, timeout=900)
+    done = subprocess.run([tmp_path / "opt" / "bin" / "shortlist", "--version"], check=True)
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("file", ["compose.yaml", "compose-postgres.yaml", "shortlist.service"])
