@@ -1,5 +1,6 @@
 """Settings and fixtures of all tests."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,11 @@ settings.register_profile(
     derandomize=SCALE == 1,
 )
 settings.load_profile("shortlist")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: tests of servers and processes often wait for them."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

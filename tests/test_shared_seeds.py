@@ -106,6 +106,7 @@ def test_a_failed_pull_is_retried_with_the_same_seed() -> None:
 
 
 FAILING: dict[str, Any] = {"on_failure": "void", "retries": 1}
+AT_ONCE = {**FAILING, "retries": 0}  # without pauses
 
 
 def counted(result: Result) -> list[tuple[object, ...]]:
@@ -131,7 +132,7 @@ def fails_on(design: str, seed: int) -> float:
     ],
 )
 def test_a_seed_on_which_an_arm_fails_is_void_for_all_arms(goal: dict[str, Any]) -> None:
-    made = Experiment.create(**{**ASKED, **goal}, **FAILING)
+    made = Experiment.create(**{**ASKED, **goal}, **AT_ONCE)
     by_seed: dict[int, dict[str, float]] = {}
     bad: set[int] = set()
 
@@ -184,9 +185,9 @@ def test_void_seeds_are_replayed_from_any_store_in_any_order(place: str, tmp_pat
 
 
 def test_threads_void_the_same_seeds() -> None:
-    alone = Experiment.create(**ASKED, **FAILING).run(fails_on, progress=False)
+    alone = Experiment.create(**ASKED, **AT_ONCE).run(fails_on, progress=False)
     with ThreadPoolExecutor(3) as threads:
-        made = Experiment.create(**ASKED, **FAILING)
+        made = Experiment.create(**ASKED, **AT_ONCE)
         result = made.run(fails_on, executor=threads, progress=False)
     assert counted(result) == counted(alone)
 
@@ -221,7 +222,7 @@ def test_an_arm_that_always_fails_stops_the_search_instead_of_voiding_seeds_for_
             raise OSError("no licence")
         return run(design, seed)
 
-    made = Experiment.create(**ASKED, **FAILING)
+    made = Experiment.create(**ASKED, **AT_ONCE)
     with pytest.raises(Unfinished, match=r"no licence \(all of the last 100 pulls of its arm"):
         made.run(broken, progress=False)
     made.resume()
