@@ -84,7 +84,7 @@ class Bits:
             return arms, rewards.astype(np.int64)
         draws = self._seen[arms] + rank_within(arms)  # (rewards,)
         early = draws < self._skipped
-        np.add.at(self._seen, arms, 1)
+        self._seen += np.bincount(arms, minlength=self._seen.size)
         if self._skipped == FIRST:
             self._first[arms[early], draws[early]] = rewards[early]
             self._fix(np.unique(arms[draws == FIRST - 1]))
@@ -137,8 +137,9 @@ class Exchangeability:
         if arms.size == 0:
             return
         places = self.total[arms] + rank_within(arms)  # (bits,) in the sequence of their arm
-        np.add.at(self._moves, (arms, before, bits), 1)
-        np.add.at(self.total, arms, 1)
+        moves = np.bincount(4 * arms + 2 * before + bits, minlength=self._moves.size)
+        self._moves += moves.reshape(self._moves.shape)
+        self.total += np.bincount(arms, minlength=self.total.size)
         begun = int(np.searchsorted(GROUPS, self.total.max(), side="right"))
         for level, size in enumerate(GROUPS[:begun]):
             self._group(level, size, arms, bits, places)

@@ -163,13 +163,12 @@ class Replay:
         `arms` are those of the log, `costs` the actual costs that differ from the declared ones, by
         ticket, `retired` all arms that have retired by now, `void` the tickets of void seeds."""
         numbering = self.numbering.oldest
-        requested = numbering.arms(numbering.tickets)
-        if np.isnan(rewards).any() or not np.array_equal(requested, arms):
+        received = Received(numbering, rewards, costs, void)
+        if np.isnan(rewards).any() or not np.array_equal(received.places.arms, arms):
             raise CannotReplay(
                 f"rewards of tickets {numbering.first} to {numbering.end - 1} are not those asked"
                 " for"
             )
-        received = Received(numbering, rewards, costs, void)
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
         reply = received.rewards(self._prices, single=self._single)
         reply = replace(reply, retired=retired)

@@ -29,6 +29,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from itertools import islice
 from numbers import Real
 from typing import Any, Literal, NamedTuple
@@ -247,13 +248,15 @@ class Numbering:
             _, entries, nth = self._part(0)
             return entries[offsets], nth[offsets]
         both = np.empty((2, offsets.size), dtype=np.int64)
-        left = np.arange(offsets.size)
-        while left.size:
-            first, entries, nth = self._part(self._part_of(int(offsets[left[0]])))
-            inside = offsets[left] - first
-            here = (inside >= 0) & (inside < entries.size)
-            both[:, left[here]] = entries[inside[here]], nth[inside[here]]
-            left = left[~here]
+        order = np.argsort(offsets, kind="stable")  # quick where they are in order already
+        offsets = offsets[order]
+        done = 0
+        while done < offsets.size:
+            first, entries, nth = self._part(self._part_of(int(offsets[done])))
+            end = int(np.searchsorted(offsets, first + entries.size))
+            own, inside = order[done:end], offsets[done:end] - first
+            both[:, own] = entries[inside], nth[inside]
+            done = end
         return both[0], both[1]
 
     def _before(self, part: int) -> IntArray:
@@ -628,11 +631,16 @@ class Received:
         paid = {} if costs is None else costs
         self._costs = {ticket - numbering.first: cost for ticket, cost in paid.items() if cost}
 
+    @cached_property
+    def places(self) -> Places:
+        """Where the tickets of the batch belong."""
+        return self._numbering.places(self._numbering.tickets)
+
     def rewards(self, prices: FloatArray, *, single: bool = False) -> Rewards:
         """What the search is sent; on a test set with `single` rewards, too.
 
         `prices` are the declared costs of the arms, for pulls that reported none."""
-        entries, arms, draws = self._numbering.places(self._numbering.tickets)
+        entries, arms, draws = self.places
         size = self._numbering.pulls.arms.size
         counts = slice(None) if self._void is None else ~self._void
         own, rewards = entries[counts], self._rewards[counts]
@@ -652,7 +660,7 @@ class Received:
 
     def by_draw(self) -> tuple[IntArray, FloatArray]:
         """The arm and the reward of every pull that counts, by arm and draw."""
-        _, arms, draws = self._numbering.places(self._numbering.tickets)
+        _, arms, draws = self.places
         order = np.lexsort((draws, arms))
         order = order if self._void is None else order[~self._void[order]]
         return arms[order], self._rewards[order]
