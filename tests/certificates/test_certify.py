@@ -1,6 +1,7 @@
 """`certify`, the bound for a set that somebody else chose."""
 
 import math
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from shortlist import Binary, Bounded, SubGaussian, certify
+from shortlist import Binary, Bounded, Quotas, SubGaussian, certify
 from shortlist.errors import InvalidInput
 from shortlist.regret import ROUNDING, aggregate_regret
 
@@ -260,3 +261,33 @@ def test_a_bound_is_refused_unless_the_rewards_are_said_to_be_fresh(
         certify([0], [40, 40], [30, 20], boundary=0.6, **given)
     with pytest.raises(InvalidInput, match="`fresh` is 'yes', but must be True or False"):
         bound(fresh="yes")
+
+
+SETS = list(combinations(range(5), 2))
+PER_GROUP = Quotas("aabbb", {"a": (1, 1)}, k=2)
+MEETING_IT = [each for each in SETS if (each[0] < 2) != (each[1] < 2)]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "sets"), [(None, SETS), (PER_GROUP, MEETING_IT)], ids=["any arms", "quotas"]
+)
+@pytest.mark.parametrize("delta", [0.3, 0.001])
+def test_without_a_boundary_the_bound_is_that_of_its_definition(
+    constraint: Quotas | None, sets: list[tuple[int, ...]], delta: float
+) -> None:
+    """The smallest, over strengths s, of the gain of the best set where every arm that is moved
+    counts for it by s / 8N, and of ln(1/delta) / s: by comparing all sets."""
+    pulls, top = np.array([400, 90, 250, 700, 160]), (0, 2)
+    means = np.array([0.81, 0.62, 0.7, 0.35, 0.44])
+    each = np.geomspace(0.1, 1e4, 40_000)[:, None]  # strengths
+    charges = each / (8 * pulls)
+    gains = [
+        (means + charges)[:, sorted(set(other) - set(top))].sum(axis=1)
+        - (means - charges)[:, sorted(set(top) - set(other))].sum(axis=1)
+        for other in sets
+    ]
+    least = float((np.max(gains, axis=0) - math.log(delta) / each[:, 0]).min()) / 2
+    found = certify(
+        top, pulls, means * pulls, fresh=True, delta=delta, constraint=constraint, epsilon=None
+    )
+    assert 0.999 * least <= found <= 1.01 * least
