@@ -17,10 +17,10 @@ from shortlist.engine.eta import (
     RUNS,
     SHARE,
     Expected,
-    Foresight,
-    Partly,
-    Rest,
-    Underway,
+    PartialBatch,
+    Remaining,
+    RemainingEstimator,
+    SearchSnapshot,
     World,
 )
 from shortlist.errors import InvalidInput
@@ -59,23 +59,23 @@ def begin() -> Run:
     return counted(find("certified"), problem, np.random.default_rng(0))
 
 
-def fresh(problem: Problem | None = None, tally: Tally | None = None) -> Underway:
+def fresh(problem: Problem | None = None, tally: Tally | None = None) -> SearchSnapshot:
     """A search of which nothing is known yet."""
     request = next(begin())
-    nothing = Partly(np.zeros_like(request.times), np.zeros(3), np.zeros(3))
+    nothing = PartialBatch(np.zeros_like(request.times), np.zeros(3), np.zeros(3))
     problem = Problem(3, 1, FixedConfidence(0.2, 0.1)) if problem is None else problem
-    return Underway(begin, problem, (), (nothing,), Tally(3) if tally is None else tally)
+    return SearchSnapshot(begin, problem, (), (nothing,), Tally(3) if tally is None else tally)
 
 
 def test_simulations_take_no_more_than_their_share_of_the_time(clocks: Clocks) -> None:
-    class Slow(Underway):
+    class Slow(SearchSnapshot):
         def rest(self, rng: np.random.Generator) -> Any:
             while True:
                 clocks.worked += 0.01
                 yield
 
     slow = Slow(begin, fresh().problem, (), fresh().partly, Tally(3))
-    foresight = Foresight(lambda: slow)
+    foresight = RemainingEstimator(lambda: slow)
     for _ in range(1000):
         clocks.now += 0.1
         before = clocks.worked
@@ -87,15 +87,15 @@ def test_simulations_take_no_more_than_their_share_of_the_time(clocks: Clocks) -
 def test_a_simulation_goes_on_where_it_was_and_the_last_ones_count(clocks: Clocks) -> None:
     totals = iter(range(100, 200))
 
-    class Known(Underway):
+    class Known(SearchSnapshot):
         def rest(self, rng: np.random.Generator) -> Any:
             yield
             clocks.worked += 1
             yield
-            return Rest(next(totals), 1)
+            return Remaining(next(totals), 1)
 
     known = Known(begin, fresh().problem, (), fresh().partly, Tally(3))
-    foresight = Foresight(lambda: known)
+    foresight = RemainingEstimator(lambda: known)
     done = 0
     while done < RUNS + 10:
         clocks.now += 100
@@ -112,11 +112,11 @@ def test_a_simulation_goes_on_where_it_was_and_the_last_ones_count(clocks: Clock
 
 
 def test_what_was_expected_with_arms_that_left_is_dropped(clocks: Clocks) -> None:
-    class Known(Underway):
+    class Known(SearchSnapshot):
         def rest(self, rng: np.random.Generator) -> Any:
             clocks.worked += 1
             yield
-            return Rest(100 if self.retired else 10_000, 1)
+            return Remaining(100 if self.retired else 10_000, 1)
 
     empty = fresh()
     states = [
@@ -124,7 +124,7 @@ def test_what_was_expected_with_arms_that_left_is_dropped(clocks: Clocks) -> Non
         for retired in (frozenset[int](), frozenset({1}))
     ]
     now = states[0]
-    foresight = Foresight(lambda: now)
+    foresight = RemainingEstimator(lambda: now)
     for _ in range(3 * ENOUGH):
         clocks.now += 100
         foresight.work()
@@ -139,12 +139,12 @@ def test_what_was_expected_with_arms_that_left_is_dropped(clocks: Clocks) -> Non
 def test_what_cannot_be_simulated_is_looked_at_once(clocks: Clocks) -> None:
     looks = 0
 
-    def look() -> Underway | None:
+    def look() -> SearchSnapshot | None:
         nonlocal looks
         looks += 1
         return None
 
-    foresight = Foresight(look)
+    foresight = RemainingEstimator(look)
     for _ in range(50):
         clocks.now += 10
         foresight.work()
@@ -156,8 +156,8 @@ def test_a_search_that_refuses_to_be_run_again_is_not_foreseen(clocks: Clocks) -
         raise InvalidInput("not again")
 
     empty = fresh()
-    broken = Underway(refuse, empty.problem, (), empty.partly, empty.tally)
-    foresight = Foresight(lambda: broken)
+    broken = SearchSnapshot(refuse, empty.problem, (), empty.partly, empty.tally)
+    foresight = RemainingEstimator(lambda: broken)
     clocks.now += 100
     foresight.work()
     assert foresight.expected(0) is None
@@ -170,7 +170,7 @@ def test_rewards_are_drawn_with_the_mean_and_the_spread_of_those_that_came() -> 
     tally = Tally(3)
     times = np.full(3, 400)
     tally.add(np.arange(3), times, Rewards(came.sum(1), (came**2).sum(1)))
-    nothing = Partly(np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1))
+    nothing = PartialBatch(np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1))
     means, variances = [], []
     for seed in range(200):
         world = World(fresh(problem, tally), np.random.default_rng(seed))
@@ -185,7 +185,7 @@ def test_rewards_of_0_and_1_stay_so_and_who_left_gives_the_worst() -> None:
     tally = Tally(3)
     tally.add(np.arange(3), np.full(3, 9), Rewards(np.full(3, 5.0), np.full(3, 5.0)))
     empty = fresh(tally=tally)
-    leaving = Underway(begin, empty.problem, (), empty.partly, tally, retired=frozenset({1}))
+    leaving = SearchSnapshot(begin, empty.problem, (), empty.partly, tally, retired=frozenset({1}))
     world = World(leaving, np.random.default_rng(0))
     drawn = world.reply(Pulls(np.arange(3), np.full(3, 50)), empty.partly[0])
     assert np.array_equal(drawn.sums, drawn.squares)
@@ -243,7 +243,7 @@ def test_money_is_foreseen_in_pulls() -> None:
     experiment.tell_many([(each, 1) for each in experiment.ask(3)])
     underway = experiment.underway()
     assert underway is not None
-    foresight = Foresight(lambda: underway)
+    foresight = RemainingEstimator(lambda: underway)
     while (expected := foresight.expected(3)) is None:
         foresight._step()
     assert isinstance(expected, Expected)

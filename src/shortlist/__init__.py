@@ -63,7 +63,7 @@ _DEFINED_IN = {
     "certificates.certify": ("certify",),
     "client": ("Client",),
     "constraints": ("Laminar", "Matching", "Matroid", "Quotas"),
-    "engine.command": ("Command",),
+    "engine.program": ("Command",),
     "engine": ("Experiment", "Status", "Ticket"),
     "engine.tickets": ("Score",),
     "forecasting": ("Forecast", "Prospect", "forecast"),
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from shortlist.client import Client
     from shortlist.constraints import Laminar, Matching, Matroid, Quotas
     from shortlist.engine import Experiment, Status, Ticket
-    from shortlist.engine.command import Command
+    from shortlist.engine.program import Command
     from shortlist.engine.tickets import Score
     from shortlist.forecasting import Forecast, Prospect, forecast
     from shortlist.problem import FixedBudget, FixedConfidence, Problem

@@ -312,8 +312,8 @@ def assess(
             matrix or with columns arm, item, score; or results of a harness: a file, a list of
             files or a folder, docs/test-sets.md. The means are those over all its items. The items
             on which an arm has a score must be a random sample of them, of a size that does
-            not depend on scores. So cells of a search do not qualify, which scores good arms on
-            more items: it has a bound of its own.
+            not depend on scores. So cells of a search do not qualify, because it scores good
+            arms on more items: use the bound of its result.
         k: Number of arms to keep, from 1 to one less than there are.
         fixed: True if the pulls of every arm were fixed before any reward was seen. False if they
             were not: you stopped when it looked good, or pulled good arms more often. If you are

@@ -36,7 +36,7 @@ class Budget:
     def __init__(self, problem: Problem, budget: float | None = None, *, spent: float = 0) -> None:
         """`budget` instead of that of the problem, if it is given; `spent` of it already."""
         self.total = problem.goal.budget if budget is None else budget
-        self.costs = None if problem.costs is None else problem.prices  # (n,)
+        self.costs = None if problem.costs is None else problem.declared_costs  # (n,)
         self.spent: float = spent
 
     @property

@@ -693,7 +693,7 @@ class Client(Runnable):
         """Return the number of entries of the log."""
         return int(self._read_standing()["position"])
 
-    def version(self) -> str:
+    def change_token(self) -> str:
         """Return a text that changes whenever `status` does."""
         return str(self._read_standing()["version"])
 

@@ -63,7 +63,7 @@ def counted(
     pulls = np.zeros(problem.n_arms, dtype=np.int64)
     sums = np.zeros(problem.n_arms)
     spending = np.zeros(problem.n_arms)
-    prices = problem.prices
+    prices = problem.declared_costs
     asked = 0.0
     rounds = 0
     unanswered: deque[Pulls] = deque()

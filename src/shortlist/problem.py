@@ -412,7 +412,7 @@ class Problem:
         return means
 
     @property
-    def prices(self) -> FloatArray:
+    def declared_costs(self) -> FloatArray:
         """Cost of a pull per arm: (n,)."""
         return np.ones(self.n_arms) if self.costs is None else np.array(self.costs)
 

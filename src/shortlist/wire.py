@@ -20,7 +20,7 @@ from shortlist.engine.status import ArmsTold
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.result import ArmResult, Result
-from shortlist.result.lift import ArmLift, BlockLeads, MetricLift
+from shortlist.result.arm_results import ArmLift, BlockLeads, MetricLift
 from shortlist.reward_models import RewardModel, as_seen
 from shortlist.search import Progress
 from shortlist.spec import Json

@@ -13,7 +13,7 @@ import pytest
 
 from shortlist.engine import Experiment, import_lines
 from shortlist.engine.export import linked_lines
-from shortlist.engine.state import MOST_UNDER_WAY
+from shortlist.engine.ledger import MOST_UNDER_WAY
 from shortlist.errors import InvalidInput, ShortlistError, StoreDamaged
 from shortlist.reading import files
 from shortlist.stores import Event, Kind

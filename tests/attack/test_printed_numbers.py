@@ -234,6 +234,6 @@ def test_counting_all_that_came_in_would_be_noticed(monkeypatch: pytest.MonkeyPa
     def all_told(arms: Any, told: BoolArray, n_arms: int) -> BoolArray:
         return told
 
-    monkeypatch.setattr("shortlist.engine.state.counted_pulls", all_told)
+    monkeypatch.setattr("shortlist.engine.ledger.counted_pulls", all_told)
     wrong = errors(Case((0.1, 0.1, 0.4), good_is_quick, asked={"min_batch": 120}), 8)
     assert not believable(wrong["interval"], 8), wrong

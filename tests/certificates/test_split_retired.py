@@ -77,7 +77,7 @@ def test_a_budget_ends_it_as_ever(costs: tuple[float, ...] | None) -> None:
     turn: Pulls | Answer = advance(search, None)
     spent, batches = 0.0, 0
     while isinstance(turn, Pulls):
-        spent += float((turn.times * problem.prices[turn.arms]).sum())
+        spent += float((turn.times * problem.declared_costs[turn.arms]).sum())
         sums = rng.binomial(turn.times, MEANS[turn.arms]).astype(np.float64)
         batches += 1
         turn = advance(search, Rewards(sums, sums, retired=np.array([0]) if batches > 2 else None))

@@ -16,7 +16,7 @@ from waiting import PATIENCE, until
 pytest.importorskip("starlette", reason="pip install 'shortlist[serve]'")
 pytest.importorskip("uvicorn")
 from shortlist.service.app import application
-from shortlist.service.protocol import Limits
+from shortlist.service.replies import Limits
 from shortlist.service.server import Server, server
 from shortlist.stores import Store
 

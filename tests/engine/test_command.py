@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import ended, until
 
-from shortlist.engine.command import Command, decimal
+from shortlist.engine.program import Command, decimal
 from shortlist.errors import EvaluationFailed, InvalidInput
 
 PYTHON = shlex.quote(sys.executable)

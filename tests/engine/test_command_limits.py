@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from waiting import ended
 
-from shortlist.engine.command import KEPT, Command, Output, Program
+from shortlist.engine.program import KEPT, Command, Output, Program
 from shortlist.errors import EvaluationFailed
 
 PYTHON = shlex.quote(sys.executable)

@@ -43,7 +43,7 @@ from shortlist.engine import Experiment
 for name in sys.argv[2:]:
     experiment = Experiment.open(sys.argv[1], name)
     replay = experiment._known.replay
-    live = experiment.moments()
+    live = experiment.told_blocks()
     tickets = [] if live else [ticket.id for ticket in experiment.ask(3, "other")]
     result = experiment.result(partial=True)
     print(json.dumps([replay.digests, result.top, tickets, result.regret_bound]))

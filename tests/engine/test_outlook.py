@@ -94,13 +94,13 @@ def test_a_test_set_has_an_outlook_of_no_more_than_its_cells() -> None:
     assert 0 < ahead.median <= ahead.high <= left
 
 
-def test_what_has_too_many_requests_behind_it_is_refused_in_words(
+def test_a_search_with_too_many_batches_behind_it_is_refused_in_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("shortlist.engine.eta.MOST_REPLIES", 1)
     experiment = Experiment.create(4, 1, **ASKED)
     advanced(experiment, np.random.default_rng(0), 30)
-    with pytest.raises(InvalidInput, match="too many requests"):
+    with pytest.raises(InvalidInput, match="too many batches"):
         outlook(experiment)
 
 

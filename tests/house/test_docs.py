@@ -102,6 +102,29 @@ def test_files_named_in_the_architecture_are_there() -> None:
     assert missing == set()
 
 
+MODULE_NAMED = re.compile(r"\b[a-z]\w*\.py\b")
+WRITTEN = [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+OWN = ("src", "tests", "benchmarks", "examples", "docs")
+
+
+def modules_named(text: str) -> set[str]:
+    return set(MODULE_NAMED.findall(text))
+
+
+def test_modules_named_in_comments_and_pages_are_there() -> None:
+    there = {path.name for folder in OWN for path in (ROOT / folder).rglob("*.py")}
+    sources = [*(ROOT / "src").rglob("*.py"), *WRITTEN]
+    named = {path.name: modules_named(path.read_text(encoding="utf-8")) for path in sources}
+    assert {name: found - there for name, found in named.items() if found - there} == {}
+
+
+def test_the_check_of_modules_sees_a_name() -> None:
+    assert modules_named("see leaving.py, `engine/gone.py`; not `1.py`") == {
+        "leaving.py",
+        "gone.py",
+    }
+
+
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     others = [

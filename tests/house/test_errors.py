@@ -16,7 +16,7 @@ from shortlist.errors import (
     UnknownName,
     UnsupportedGoal,
 )
-from shortlist.service.protocol import STATUSES
+from shortlist.service.replies import STATUSES
 
 CLASSES: dict[str, type[ShortlistError]] = {
     name: each

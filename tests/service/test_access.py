@@ -12,7 +12,7 @@ from services import MAKE, Call, caller, serving
 from shortlist import Client
 from shortlist.errors import NotAllowed
 from shortlist.service.auth import FRESH, make_token
-from shortlist.service.protocol import Limits
+from shortlist.service.replies import Limits
 from shortlist.service.server import check_host
 from shortlist.stores.base import MemoryStore, Scope
 

@@ -8,7 +8,7 @@ import pytest
 from services import MAKE, Call, caller, serving
 
 from shortlist.engine import Experiment, import_lines
-from shortlist.service.protocol import Limits
+from shortlist.service.replies import Limits
 from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]

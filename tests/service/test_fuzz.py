@@ -20,7 +20,7 @@ import pytest
 from services import MAKE, caller, serving
 
 from shortlist.service import schemas
-from shortlist.service.protocol import Limits
+from shortlist.service.replies import Limits
 from shortlist.service.routes import API
 from shortlist.stores.base import MemoryStore
 

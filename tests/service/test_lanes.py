@@ -17,7 +17,7 @@ from shortlist.engine.export import export_lines
 from shortlist.errors import StoreError
 from shortlist.service import service as service_module
 from shortlist.service.experiments import OpenExperiments
-from shortlist.service.protocol import Limits, Refusal
+from shortlist.service.replies import Limits, Refusal
 from shortlist.service.work import Lane
 from shortlist.stores.base import MemoryStore
 

@@ -16,7 +16,7 @@ from attack_scale import AGAIN, SCALE, SEED
 from services import MAKE, Call, caller, serving
 
 from shortlist.service.auth import make_token
-from shortlist.service.protocol import Limits
+from shortlist.service.replies import Limits
 from shortlist.service.routes import API, openapi
 from shortlist.stores.base import MemoryStore, Scope
 from shortlist.stores.sqlite import SQLiteStore

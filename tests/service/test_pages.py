@@ -158,7 +158,7 @@ def test_a_bound_before_the_first_pull_is_no_trouble(
     store: MemoryStore, call: Call, more: dict[str, Any]
 ) -> None:
     address = experiment(store, 30, 1, 400, **{"epsilon": 0.3, "budget": None, **more})
-    assert Experiment.open(store, "<i>n</i>").course()[0][0] == 0
+    assert Experiment.open(store, "<i>n</i>").history()[0][0] == 0
     assert call("GET", address).status == 200
 
 
@@ -490,7 +490,7 @@ def test_tickets_that_are_overdue_are_on_the_page(store: MemoryStore, call: Call
 
 
 def test_what_json_has_no_word_for_is_null() -> None:
-    from shortlist.service.protocol import json_reply
+    from shortlist.service.replies import json_reply
 
     reply = json_reply({"bound": float("inf"), "means": [float("nan"), 0.5]})
     assert bytes(reply.body) == b'{"bound":null,"means":[null,0.5]}'

@@ -21,7 +21,7 @@ from shortlist.errors import StoreFull
 from shortlist.service.app import application
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import stream, view
-from shortlist.service.protocol import Limits
+from shortlist.service.replies import Limits
 from shortlist.service.server import server
 from shortlist.stores.base import MemoryStore
 
@@ -268,7 +268,7 @@ def test_a_transaction_that_fails_wrote_nothing_and_nobody_believes_it() -> None
     assert {type(each) for each in answers} == {StoreFull}
     store.broken = False
     assert (experiment.status().told, experiment.status().held) == (0, 3)
-    with pytest.raises(StoreFull), experiment.together():  # noqa: PT012
+    with pytest.raises(StoreFull), experiment.transaction():  # noqa: PT012
         experiment.tell(tickets[0], 0.5)
         assert experiment.status().told == 1
         raise StoreFull("the end")
@@ -278,7 +278,7 @@ def test_a_transaction_that_fails_wrote_nothing_and_nobody_believes_it() -> None
 
 
 def test_errors_of_the_store_do_not_say_where_it_is(store: MemoryStore) -> None:
-    from shortlist.service.protocol import error_reply
+    from shortlist.service.replies import error_reply
 
     reply = error_reply(StoreFull("there is no room left for /srv/a.db; nothing"), "/srv/a.db")
     assert reply.status_code == 503

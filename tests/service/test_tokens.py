@@ -17,7 +17,7 @@ from shortlist.engine.log_entries import written_by
 from shortlist.errors import InvalidInput, LimitExceeded
 from shortlist.service.app import application
 from shortlist.service.auth import FRESH, InFlight, Proxies, find_login, login_of, make_token
-from shortlist.service.protocol import Limits
+from shortlist.service.replies import Limits
 from shortlist.service.server import server
 from shortlist.stores import Kind
 from shortlist.stores.base import MemoryStore, Scope, Token

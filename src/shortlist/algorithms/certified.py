@@ -10,7 +10,7 @@ from shortlist.algorithms.algorithm import Count, CountFrom0
 from shortlist.arrays import FloatArray
 from shortlist.certificates.charged.search import charged_search
 from shortlist.certificates.differences.search import differences_search
-from shortlist.certificates.drift.search import drift_search
+from shortlist.certificates.drift.block_test import drift_search
 from shortlist.certificates.frame import Retired, answered, informed, log_swaps_of
 from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search

@@ -1,14 +1,5 @@
-"""Whole numbers in text: Python reads any digits there are, and refuses to read very many.
-
-The file that names the arms of an experiment.
-
-The files that name the items of a test set, and the scores that are known already.
-
-The file of tickets and rewards that `shortlist tell` takes.
-
-The file that holds what a pilot gave.
-
-The file that holds fresh rewards of every arm, and which arms were chosen before."""
+"""Read the input files of commands: arms, items, known scores, tickets with rewards, pilots, fresh
+rewards, groups and quotas."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -103,7 +94,7 @@ def _arm(line: FileLine) -> "Arm":
 
 
 def _terms(cost: str, limit: str) -> tuple[float, int | None]:
-    from shortlist.engine.command import decimal
+    from shortlist.engine.program import decimal
 
     most = whole_number(limit)
     if limit and most is None:
@@ -252,7 +243,7 @@ def _as_written(labels: "Sequence[Label]") -> "dict[str, Label | None]":
 
 
 def _result(line: FileLine) -> ToldLine:
-    from shortlist.engine.command import decimal
+    from shortlist.engine.program import decimal
 
     reward, ticket = line["reward"], whole_number(line["ticket"])
     if ticket is None:

@@ -73,7 +73,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
 @click.option(
     "-n",
     type=int,
-    help="Number of arms; --means and --pilot bring their own, --pilot may be of fewer.",
+    help="Number of arms. Not needed with --means or --pilot; may exceed the arms of the pilot.",
 )
 @setting_option("k", required=True)
 @click.option(
@@ -86,7 +86,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     "--pilot",
     type=FILE,
     metavar="FILE",
-    help="What was seen: a CSV with pulls and sum (or successes) an arm.",
+    help="Results of a pilot: a CSV with columns pulls and sum (or successes), one row per arm.",
 )
 @click.option(
     "--means",
@@ -103,7 +103,9 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     help="A test set: how many items, or the file that names them. Pulls are cells then.",
 )
 @setting_option("order")
-@setting_option("epsilon", help="Largest regret allowed: how many pulls until then? 0.2% is 0.002.")
+@setting_option(
+    "epsilon", help="Largest regret allowed; adds the number of pulls until then. 0.2% is 0.002."
+)
 @setting_option("delta")
 @setting_option(
     "budget",
@@ -139,9 +141,16 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     help="Number of calls under way at a time (--workers of `run`).  [default: 1]",
 )
 @click.option(
-    "--latency", type=float, metavar="SECONDS", help="Seconds that a call takes: how long in all?"
+    "--latency",
+    type=float,
+    metavar="SECONDS",
+    help="Duration of one call in seconds; adds the total time to the forecast.",
 )
-@click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
+@click.option(
+    "--per-day",
+    type=float,
+    help="Pulls that can be made a day; adds the number of days to the forecast.",
+)
 @click.option(
     "--delay",
     type=float,

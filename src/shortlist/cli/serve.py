@@ -101,7 +101,7 @@ def serve(
     """
     try:
         from shortlist.service.app import application
-        from shortlist.service.protocol import Limits
+        from shortlist.service.replies import Limits
         from shortlist.service.server import check_host, server, start_logs
     except ModuleNotFoundError as error:
         raise click.ClickException(f"{NEEDS_SERVE} ({error})") from error

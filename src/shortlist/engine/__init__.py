@@ -1,9 +1,10 @@
 """Live experiments: a search that is asked for pulls and told their rewards, whatever happens.
 
-`experiment.py` has all that can be done to one, `view.py` all that can be seen of it, `writer.py`
-the transactions. A `Replica` is what a program knows: `ledger.py` what was told and who holds what,
-`replay.py` the search that was run again with it. `telling.py` says what may be told, `worker.py`
-makes pulls with a function, `export.py` and `copying.py` take it elsewhere."""
+`experiment.py` has all that can be done to one and seen of it. What a program knows of it comes
+from the log: `ledger.py` has what was told and who holds what, `replay.py` the search that was run
+again with it. `tickets.py` numbers the pulls, `log_entries.py` says what may be told, `workers.py`
+makes pulls with a function, `export.py` takes an experiment elsewhere. `blocks.py` and `live.py`
+are for tests that are counted by the day."""
 
 from shortlist.engine.eta import Outlook, outlook
 from shortlist.engine.experiment import Experiment

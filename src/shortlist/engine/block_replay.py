@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 
 from shortlist.arms import Label, position_of, shown_label
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.drift.search import BlockTest
+from shortlist.certificates.drift.block_test import BlockTest
 from shortlist.driver import Outcome
 from shortlist.engine.blocks import Blocks, TestBlock
 from shortlist.engine.checks import Checks
@@ -29,7 +29,7 @@ from shortlist.formatting import RAW, Unit, difference_text, plural, printable, 
 from shortlist.interim import Tally
 from shortlist.problem import Problem
 from shortlist.result import Result
-from shortlist.result.lift import MetricLift
+from shortlist.result.arm_results import MetricLift
 from shortlist.search import Progress
 from shortlist.settings import Settings
 from shortlist.stores import Kind, News
@@ -53,7 +53,7 @@ class BlockReplay(Replay):
         self.outcome: Outcome | None = None
         self.digests: list[str] = []
         self.spans: list[tuple[int, int]] = []
-        self.course: list[tuple[int, Progress]] = self.blocks.course
+        self.history: list[tuple[int, Progress]] = self.blocks.history
         self.checks = Checks(settings.problem, settings.labels)
         self.asked: IntArray = np.zeros(settings.problem.n_arms, dtype=np.int64)
         self.numbering = OpenBatches([Numbering(NOTHING, 0, self.asked)])
@@ -119,7 +119,7 @@ class BlockReplica(Replica):
         self.replay.show()
         visitors = self.replay.asked
         ledger.told = int(visitors.sum())
-        ledger.spent = ledger.declared = float(visitors @ self.settings.problem.prices)
+        ledger.spent = ledger.declared = float(visitors @ self.settings.problem.declared_costs)
 
     def tally(self) -> Tally:
         """What is counted of every arm, and what waits for an earlier block."""
@@ -139,7 +139,7 @@ class BlockReplica(Replica):
             return super().period()
         return min(known), max(known) + SECONDS_PER_DAY
 
-    def moments(self) -> list[str]:
+    def told_blocks(self) -> list[str]:
         """The names of the blocks that were told, in order."""
         return [block.name for block in self.blocks.all[: self.blocks.passed]]
 
@@ -177,7 +177,7 @@ class BlockReplica(Replica):
 
     def _spending(self) -> FloatArray:
         tally = self.blocks.tally()
-        return np.asarray((tally.pulls + tally.waiting) * self.settings.problem.prices)
+        return np.asarray((tally.pulls + tally.waiting) * self.settings.problem.declared_costs)
 
     @property
     def _missing(self) -> int:

@@ -14,8 +14,8 @@ import numpy as np
 
 from shortlist.arms import Label, position_of
 from shortlist.arrays import FloatArray, IntArray, confidence_of
+from shortlist.certificates.drift.block_test import BlockTest
 from shortlist.certificates.drift.bound import BlockTerms, is_plausible
-from shortlist.certificates.drift.search import BlockTest
 from shortlist.certificates.drift.secondary_metrics import MetricTest
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.confidence import delta_of
@@ -23,7 +23,7 @@ from shortlist.driver import Outcome, to_unit_scale, to_user_scale
 from shortlist.errors import ShortlistError, StoreDamaged
 from shortlist.interim import Tally
 from shortlist.problem import Problem, Traffic
-from shortlist.result.lift import BlockLeads, MetricLift, metric_lift
+from shortlist.result.arm_results import BlockLeads, MetricLift, metric_lift
 from shortlist.search import Progress, Pulls, Rewards
 from shortlist.settings import MOST_METRICS, Settings
 from shortlist.stores import Event, Kind
@@ -130,7 +130,7 @@ class Blocks:
         self.guardrails = settings.guardrails
         self.metrics: dict[str, MetricTest] = {}
         self._follow(self.guardrails)
-        self.course: list[tuple[int, Progress]] = [(0, self.test.progress())]
+        self.history: list[tuple[int, Progress]] = [(0, self.test.progress())]
 
     def _follow(self, names: Collection[str]) -> None:
         """Compare these metrics with the control, all guardrails together at one confidence."""
@@ -227,7 +227,9 @@ class Blocks:
             else:
                 self.test.take(block.terms, block.told(self._problem))
             self.passed += 1
-            self.course.append((self.course[-1][0] + int(block.times.sum()), self.test.progress()))
+            self.history.append(
+                (self.history[-1][0] + int(block.times.sum()), self.test.progress())
+            )
             if self.test.done:
                 self.outcome = self.present()
 

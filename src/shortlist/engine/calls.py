@@ -374,9 +374,9 @@ def asynchronous(function: object) -> bool:
 
 
 def wanted_by(function: Callable[..., Any]) -> tuple[str, ...]:
-    """What a function is to be given by name.
+    """Names of the keyword arguments to pass to a function.
 
-    That is a `seed` if it has such a parameter, and `draw` and `ticket` if it cannot do without."""
+    `seed` is passed if it has such a parameter, `draw` and `ticket` only if they are required."""
     named = {each.name: each for each in _parameters(function) if each.kind in BY_NAME}
     needed = [name for name in ("draw", "ticket") if _required(named.get(name))]
     return ("seed", *needed) if "seed" in named else tuple(needed)

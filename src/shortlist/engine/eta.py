@@ -27,15 +27,15 @@ LEAST_SPREAD = 1e-4  # of rewards around their mean, as a share of what 0/1 rewa
 SURE = 1e-9  # least distance of a mean from the ends of the range
 
 
-class Rest(NamedTuple):
+class Remaining(NamedTuple):
     """What a simulated run still took."""
 
     pulls: int
-    requests: int  # the present one included
+    batches: int  # the present one included
 
 
-class Partly(NamedTuple):
-    """What is counted of the present request, entry by entry."""
+class PartialBatch(NamedTuple):
+    """What is counted of the present batch, entry by entry."""
 
     times: IntArray
     sums: FloatArray
@@ -43,13 +43,13 @@ class Partly(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Underway:
+class SearchSnapshot:
     """A search under way: how it began, and all that it was sent so far."""
 
     begin: Callable[[], Run]
     problem: Problem
     replies: Sequence[Rewards]  # to every batch but those that are open
-    partly: Sequence[Partly]  # of the open ones
+    partly: Sequence[PartialBatch]  # of the open ones
     tally: Tally  # of all rewards that are counted; those that wait are drawn again
     # retired arms: the worst reward is told, and no pull made
     retired: frozenset[int] = frozenset()
@@ -64,13 +64,13 @@ class Underway:
         """As the search is told of retired arms."""
         return np.array(sorted(self.retired), dtype=np.int64) if self.retired else None
 
-    def rest(self, rng: np.random.Generator) -> Generator[None, None, Rest]:
-        """Simulate the rest, a request at a time."""
+    def rest(self, rng: np.random.Generator) -> Generator[None, None, Remaining]:
+        """Simulate the rest, a batch at a time."""
         run, world = Dialogue(self.begin()), World(self, rng)
         for reply in self.replies:
             run.reply(reply)
             yield
-        requests = 0
+        batches = 0
         made = np.ones(self.problem.n_arms, dtype=np.bool_)
         made[list(self.retired)] = False
         pulls = -int(self.tally.waiting[made].sum())  # they are told already
@@ -79,20 +79,20 @@ class Underway:
             oldest, told = run.unanswered[0], partly.popleft() if partly else NOTHING
             missing = (oldest.times - told.times) * made[oldest.arms]
             pulls += int(missing.sum())
-            requests += bool(missing.any())
+            batches += bool(missing.any())
             run.reply(replace(world.reply(oldest, told), retired=self._retired))
             yield
-        return Rest(pulls, requests)
+        return Remaining(pulls, batches)
 
 
 NO_PULLS: IntArray = np.zeros(1, dtype=np.int64)
-NOTHING = Partly(NO_PULLS, np.zeros(1), np.zeros(1))  # of any number of entries
+NOTHING = PartialBatch(NO_PULLS, np.zeros(1), np.zeros(1))  # of any number of entries
 
 
 class World:
     """Arms of means that they may have, by what was seen of them."""
 
-    def __init__(self, underway: Underway, rng: np.random.Generator) -> None:
+    def __init__(self, underway: SearchSnapshot, rng: np.random.Generator) -> None:
         problem, tally = underway.problem, underway.tally
         unit = unit_tally(problem, tally)
         self._rng = rng
@@ -105,7 +105,7 @@ class World:
         self._means: FloatArray = np.clip(means, SURE, 1 - SURE)
         self._spread = _spread(unit)
 
-    def reply(self, request: Pulls, partly: Partly) -> Rewards:
+    def reply(self, request: Pulls, partly: PartialBatch) -> Rewards:
         """What the search is sent: what is in, and draws of what is missing."""
         if self._on_items:  # single rewards; those that are in bear on the means alone
             entries = np.repeat(np.arange(request.arms.size), request.times)
@@ -159,15 +159,16 @@ def _spread(unit: Tally) -> float:
     return float(np.clip(around / most, LEAST_SPREAD, 1 - LEAST_SPREAD))
 
 
-RUNS = 20  # simulations that are looked at, the last ones
-ENOUGH = 5  # of them, before anything is shown
-SHARE = 0.03  # of the time that goes by may go into them,
-LONGEST = 0.05  # seconds at once,
-PAUSE = 0.1  # seconds between; what is over within
-PATIENCE = 1.0  # seconds is not simulated at all
+RUNS = 20  # simulations that count: the last ones
+ENOUGH = 5  # simulations before anything is shown
+SHARE = 0.03  # the largest share of the elapsed time that simulations take
+LONGEST = 0.05  # seconds that they take at once
+PAUSE = 0.1  # seconds between two turns of them
+PATIENCE = 1.0  # seconds before the first
 HIGH = 0.9  # quantile
 
-Look = Callable[[], Underway | None]  # the search as it is now; None where that is not known
+# the search as it is now; None where that is not known
+ReadSearch = Callable[[], SearchSnapshot | None]
 
 
 class Expected(NamedTuple):
@@ -177,19 +178,19 @@ class Expected(NamedTuple):
     high: int  # in 90 % of the simulations at most
 
 
-class Foresight:
+class RemainingEstimator:
     """Simulates the rest of a search again and again, never for more than a share of the time.
 
     A simulation may begin in one moment and end in another; it says how many pulls the search takes
     in all, and what it says is dropped once more were made."""
 
-    def __init__(self, look: Look, *, possible: bool = True, seed: int = 0) -> None:
+    def __init__(self, look: ReadSearch, *, possible: bool = True, seed: int = 0) -> None:
         self._look = look
         self._rng = np.random.default_rng(seed)
         self._started = time.monotonic()
         self._next = self._started + PATIENCE
         self._taken = 0.0  # seconds
-        self._run: Generator[None, None, Rest] | None = None
+        self._run: Generator[None, None, Remaining] | None = None
         self._before = 0  # pulls, when this run began
         self._retired: frozenset[int] = frozenset()  # arms that had left by then
         self._totals: deque[int] = deque(maxlen=RUNS)
@@ -217,7 +218,7 @@ class Foresight:
         return Expected(int(low) - pulls, int(high) - pulls)
 
     def _step(self) -> None:
-        """Take a simulation one request further, or begin one."""
+        """Take a simulation one batch further, or begin one."""
         try:
             if self._run is None:
                 self._begin()
@@ -250,7 +251,7 @@ class Simulable(Protocol):
     def position(self) -> int:
         """Entries of its log; brings it up to date."""
 
-    def underway(self) -> Underway | None:
+    def underway(self) -> SearchSnapshot | None:
         """The search as it is now; None once there is an answer."""
 
     def pace(self) -> float | None:
@@ -265,7 +266,7 @@ class Outlook:
     """What an experiment still needs, in every simulated run."""
 
     pulls: IntArray = field(repr=False)  #: (runs,) pulls still to be told
-    rounds: IntArray = field(repr=False)  #: (runs,) requests still to come, the present included
+    rounds: IntArray = field(repr=False)  #: (runs,) batches still to come, the present included
     pace: float | None  #: pulls told a second so far; None if that is not known
 
     @property
@@ -318,17 +319,17 @@ def outlook(experiment: Simulable, *, runs: int = RUNS, seed: int = 0) -> Outloo
     if not underway.problem.rewards.has_range:
         raise InvalidInput("`rewards` have no range, but an outlook needs one: say (low, high)")
     if not underway.can_be_simulated:
-        raise InvalidInput("too many requests were made to go through all of them again")
+        raise InvalidInput("too many batches were answered to go through all of them again")
     pulls, rounds = np.array([_rest(underway, each) for each in rng.spawn(runs)]).T
     return Outlook(pulls, rounds, experiment.pace())
 
 
-def _rest(underway: Underway, rng: np.random.Generator) -> Rest:
+def _rest(underway: SearchSnapshot, rng: np.random.Generator) -> Remaining:
     """One simulation to its end."""
     run = underway.rest(rng)
     while True:
         try:
             next(run)
         except StopIteration as stop:
-            rest: Rest = stop.value
+            rest: Remaining = stop.value
             return rest

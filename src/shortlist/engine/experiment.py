@@ -16,7 +16,8 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
 from shortlist.engine.block_replay import BlockReplica
 from shortlist.engine.checks import Sameness
-from shortlist.engine.eta import Underway
+from shortlist.engine.eta import SearchSnapshot
+from shortlist.engine.ledger import NONE
 from shortlist.engine.live import Live
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
@@ -56,7 +57,6 @@ from shortlist.engine.retirement import (
     worst_rewards,
 )
 from shortlist.engine.runnable import Runnable
-from shortlist.engine.state import NONE
 from shortlist.engine.status import ArmsTold, Status, Vitals, arms_told
 from shortlist.engine.tickets import (
     AGAIN,
@@ -627,7 +627,7 @@ class Experiment(Live, Runnable):
         seconds = ledger.ended - ledger.began
         return ledger.made / seconds if ledger.made and 0 < seconds < inf else None
 
-    def underway(self) -> Underway | None:
+    def underway(self) -> SearchSnapshot | None:
         """The search as it is now, to be simulated from here; None once there is an answer."""
         with self._lock:
             return self._known.underway()
@@ -640,7 +640,7 @@ class Experiment(Live, Runnable):
             self._catch_up()
             return self._known.ledger.position
 
-    def version(self) -> str:
+    def change_token(self) -> str:
         """What changes whenever `status` does: with the log, and as time goes by.
 
         As cheap as `position`."""
@@ -684,18 +684,18 @@ class Experiment(Live, Runnable):
         finally:
             self._lock.release()
 
-    def course(self) -> list[tuple[int, Progress]]:
+    def history(self) -> list[tuple[int, Progress]]:
         """Per batch, the pulls before it and the progress of the search.
 
         As cheap as `standing`."""
         with self._lock:
-            return list(self._known.replay.course)
+            return list(self._known.replay.history)
 
-    def moments(self) -> list[str]:
-        """The blocks of a live test that were told, in order: one per entry of `course` but the
+    def told_blocks(self) -> list[str]:
+        """The blocks of a live test that were told, in order: one per entry of `history` but the
         first. Empty for other experiments."""
         with self._lock:
-            return self._known.moments()
+            return self._known.told_blocks()
 
     def pulls_counted(self) -> tuple[IntArray, FloatArray]:
         """The arms, by their numbers, and the rewards of all pulls that are counted, in order.
@@ -717,10 +717,10 @@ class Experiment(Live, Runnable):
     def result(self, *, partial: bool = False) -> Result:
         """Return the answer, once there is one; with `partial` also before, as it would be now.
 
-        A partial result has the bound that the search has earned, if it knows one at any time, and
-        says nothing but the intervals otherwise. Rewards of an arm are counted up to its first pull
-        that is missing; `waiting` of every arm says how many came in before that one. `seconds` are
-        those from the first ticket to the last reward.
+        A partial result has a bound if the algorithm knows one at any time, and only intervals
+        otherwise. Rewards of an arm are counted up to its first pull that is missing; `waiting`
+        counts the rewards of later pulls, which are not used yet. `seconds` are those from the
+        first ticket to the last reward.
 
         Args:
             partial: Whether to return a result before the search has finished.
@@ -797,7 +797,7 @@ class Experiment(Live, Runnable):
         self.close()
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Let all that is done inside be one transaction: one wait for the disk, and after an error
         nothing of it was written."""
         with self._writing():
@@ -879,7 +879,8 @@ class Experiment(Live, Runnable):
             )
 
     def _tell_missed(self) -> None:
-        """Count what is late as was agreed, for good, whatever becomes of what is written next."""
+        """Record the agreed rewards of overdue tickets, in a transaction of their own: they stay
+        even if the next write fails."""
         if self.settings.on_late not in (WAIT, AGAIN) and self._known.missed(self._now()).size:
             with self._store.exclusive():
                 self._catch_up()

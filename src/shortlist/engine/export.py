@@ -26,10 +26,10 @@ from shortlist.arms import Label
 from shortlist.driver import MOST_PULLS
 from shortlist.engine.block_replay import OF_BLOCKS
 from shortlist.engine.experiment import replica_of
+from shortlist.engine.ledger import MOST_UNDER_WAY
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import present_author, told_reward
 from shortlist.engine.replay import Replica
-from shortlist.engine.state import MOST_UNDER_WAY
 from shortlist.errors import (
     CannotReplay,
     InvalidInput,

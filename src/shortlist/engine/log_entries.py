@@ -19,8 +19,8 @@ import numpy as np
 from shortlist.arms import Label
 from shortlist.arrays import IntArray
 from shortlist.budget import Budget
+from shortlist.engine.ledger import Ledger
 from shortlist.engine.replay import Replica
-from shortlist.engine.state import Ledger
 from shortlist.engine.tickets import (
     AGAIN,
     FOREVER,
@@ -317,7 +317,7 @@ def new_tellings(
             if id_ in ledger.unused:
                 _check_cost(telling, ledger.unused[id_])
             else:
-                price = ledger.price(arm) if cost is None else cost
+                price = ledger.declared_cost(arm) if cost is None else cost
                 paid.setdefault(id_, telling._replace(cost=price))
             continue
         _check_conflict(telling, before, new.get(id_))
@@ -470,5 +470,5 @@ def _is_short(known: Replica) -> bool:
     ledger, problem = known.ledger, known.settings.problem
     if not (ledger.costs or ledger.unused):
         return False
-    asked = known.replay.asked @ problem.prices - ledger.declared
+    asked = known.replay.asked @ problem.declared_costs - ledger.declared
     return not Budget(problem, spent=ledger.spent).covers(asked).all()

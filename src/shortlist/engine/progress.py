@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any, Protocol
 
-from shortlist.engine.eta import Expected, Foresight, Look
+from shortlist.engine.eta import Expected, ReadSearch, RemainingEstimator
 from shortlist.formatting import amount_text, bound_text, duration_text, plural, printable
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Progress
@@ -190,13 +190,13 @@ def displayed(total: int | None, before: int | None = None) -> Iterator[Display]
 
 
 @contextmanager
-def display(problem: Problem, look: Look) -> Iterator[Show]:
+def display(problem: Problem, look: ReadSearch) -> Iterator[Show]:
     """What to call after every evaluation; it returns at once unless something is due.
 
     If the number of pulls is not known, it is simulated from what `look` sees."""
     total = problem.counted_budget if isinstance(problem.goal, FixedBudget) else None
     with displayed(total) as shown:
-        foresight = Foresight(look, possible=total is None)
+        foresight = RemainingEstimator(look, possible=total is None)
 
         def show(pulls: int, progress: Progress, spent: float | None = None) -> None:
             foresight.work()

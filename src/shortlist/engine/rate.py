@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from shortlist.arms import OwnLabel
-from shortlist.engine.command import Command
+from shortlist.engine.program import Command
 from shortlist.engine.tickets import Score
 from shortlist.errors import InvalidInput
 from shortlist.validation import number, real, shown

@@ -18,8 +18,8 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.constraints import Constraint, best_set
 from shortlist.driver import Outcome, Run, counted, present_outcome
 from shortlist.engine.checks import Checks
-from shortlist.engine.eta import MOST_REPLIES, Partly, Underway
-from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
+from shortlist.engine.eta import MOST_REPLIES, PartialBatch, SearchSnapshot
+from shortlist.engine.ledger import MOST_UNDER_WAY, NONE, Ledger, check_news
 from shortlist.engine.status import Counted, Status
 from shortlist.engine.tickets import (
     FREE,
@@ -39,8 +39,8 @@ from shortlist.formatting import plural, printable
 from shortlist.interim import Tally, scored
 from shortlist.problem import Problem
 from shortlist.result import Result
+from shortlist.result.arm_results import MetricLift
 from shortlist.result.cells import EvaluatedCell
-from shortlist.result.lift import MetricLift
 from shortlist.result.result import Ending
 from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards, total_before
 from shortlist.settings import Settings
@@ -103,13 +103,13 @@ class Replay:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._single = settings.problem.single_rewards
-        self._prices = settings.problem.prices
+        self._declared_costs = settings.problem.declared_costs
         self.outcome: Outcome | None = None
         # how many pulls of every arm the search has asked for, those under way included
         self.asked: IntArray = np.zeros(settings.problem.n_arms, dtype=np.int64)
         self.digests: list[str] = []  # of every batch, and of the outcome
         self.spans: list[tuple[int, int]] = []  # first ticket and number of tickets, of the same
-        self.course: list[tuple[int, Progress]] = []  # pulls before every batch, and how far it is
+        self.history: list[tuple[int, Progress]] = []  # pulls before every batch, and how far it is
         self.replies: list[Rewards] = []  # to the batches before
         self._answered = 0  # batches
         self.checks = Checks(settings.problem, settings.labels)
@@ -170,7 +170,7 @@ class Replay:
                 " for"
             )
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
-        reply = received.rewards(self._prices, single=self._single)
+        reply = received.rewards(self._declared_costs, single=self._single)
         reply = replace(reply, retired=retired)
         if len(self.replies) < MOST_REPLIES:
             self.replies.append(reply)
@@ -192,7 +192,7 @@ class Replay:
         """Number the tickets of new batches, or note the outcome."""
         end = self.end
         for pulls in self._dialogue.new:
-            self.course.append((end, pulls.progress))
+            self.history.append((end, pulls.progress))
             self._open.append(Numbering(pulls, end, self.asked, self._stream))
             self._stream = self._open[-1].stream_end
             self.asked = self.asked.copy()
@@ -233,7 +233,7 @@ class Replica:
     def _forget(self) -> None:
         """Know nothing of the log."""
         self.replay = self._begin()
-        self.ledger = Ledger(self.settings.retries, self.settings.problem.prices)
+        self.ledger = Ledger(self.settings.retries, self.settings.problem.declared_costs)
         self._last_answer: tuple[int, Result] | None = None  # as the log was at that position
         self._gone: set[int] = set()  # arms that the search was told have left
         self._compared = 0  # steps of the search that are those of the log
@@ -470,7 +470,7 @@ class Replica:
             return None
         return self.present().regret_bound
 
-    def underway(self) -> Underway | None:
+    def underway(self) -> SearchSnapshot | None:
         """The search as it is now, to be simulated from here; None once there is an answer."""
         if self.replay.outcome is not None or self.settings.searched_by().guarded:
             return None
@@ -479,12 +479,14 @@ class Replica:
         problem, tally = ledger.seen(settings.problem), self.tally()
         partly = tuple(self._partly(each, tickets) for each in replay.numbering.batches)
         replies = tuple(replay.replies)
-        return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
+        return SearchSnapshot(
+            replay.begin, problem, replies, partly, tally, frozenset(ledger.retired)
+        )
 
-    def _partly(self, batch: Numbering, tickets: IntArray) -> Partly:
+    def _partly(self, batch: Numbering, tickets: IntArray) -> PartialBatch:
         """What is counted of an open batch; `tickets` are all that are counted."""
         own = tickets[(tickets >= batch.first) & (tickets < batch.end)]
-        return Partly(*by_entry(batch, own, self.ledger.rewards[own]))
+        return PartialBatch(*by_entry(batch, own, self.ledger.rewards[own]))
 
     def tally(self) -> Tally:
         """What is counted of every arm, and what waits: all that is shown comes from here."""
@@ -587,7 +589,7 @@ class Replica:
         began, ended = self.ledger.began, self.ledger.ended
         return (began, ended) if isfinite(began) and isfinite(ended) else None
 
-    def moments(self) -> list[str]:
+    def told_blocks(self) -> list[str]:
         """The names of the blocks of a live test that were passed; none for other experiments."""
         return []
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from shortlist.engine.calls import asynchronous, refuse_executor, run_here
-from shortlist.engine.eta import Underway
+from shortlist.engine.eta import SearchSnapshot
 from shortlist.engine.log_entries import Report
 from shortlist.engine.progress import display
 from shortlist.engine.rate import RateGiven
@@ -31,7 +31,7 @@ class RunWork(Work, Protocol):
     def spent(self) -> float | None:
         """What the pulls cost; None if that is not known here."""
 
-    def underway(self) -> Underway | None:
+    def underway(self) -> SearchSnapshot | None:
         """The search as it is now; None if that is not known here."""
 
     def result(self) -> Result:
@@ -113,7 +113,7 @@ class Runnable:
         """What the pulls that were told cost, in the unit of the costs; None if not known here."""
         return None
 
-    def underway(self) -> Underway | None:
+    def underway(self) -> SearchSnapshot | None:
         """The search as it is now, to be simulated from here; None if it is not here."""
         return None
 

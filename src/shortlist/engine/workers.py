@@ -26,8 +26,8 @@ from shortlist.engine.calls import (
     Evaluation,
     back_off,
 )
-from shortlist.engine.command import Command
 from shortlist.engine.executors import Done, EventLoopPool, ExecutorPool, named, pool_on
+from shortlist.engine.program import Command
 from shortlist.engine.rate import CLOCK, RateGiven
 from shortlist.engine.status import Status
 from shortlist.engine.tickets import (
@@ -308,7 +308,7 @@ class Worker:
         self._pace = job.evaluation.pace
         self.clock = CLOCK if self._pace is None else self._pace.clock
         # declared costs by label, where calls are paced
-        self._prices = {} if self._pace is None else _prices(experiment.settings)
+        self._declared_costs = {} if self._pace is None else _declared_costs(experiment.settings)
         # whether batches are asked for ahead: then the search may end while calls are queued
         self._ahead = bool(experiment.settings.options.get("window"))
 
@@ -513,7 +513,7 @@ class Worker:
         """Keep a reward to be told, if it is one."""
         self._keep(call, value, seconds)
         if self._pace is not None:
-            declared = self._prices[call.label] * call.times
+            declared = self._declared_costs[call.label] * call.times
             self._pace.end(call.ticket, call.label, value, declared)
 
     def _keep(self, call: Call, value: Any, seconds: float | None) -> None:
@@ -634,9 +634,9 @@ class Worker:
         self.experiment.release(self.job.worker)
 
 
-def _prices(settings: Settings) -> dict[Any, float]:
+def _declared_costs(settings: Settings) -> dict[Any, float]:
     """The declared cost of a pull of every arm, by its label."""
-    return dict(zip(settings.labels, settings.problem.prices.tolist(), strict=True))
+    return dict(zip(settings.labels, settings.problem.declared_costs.tolist(), strict=True))
 
 
 def _shares(cost: float | None, times: int) -> list[float | None]:

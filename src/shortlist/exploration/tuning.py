@@ -21,7 +21,7 @@ STEPS = 1  # steps of EM per refresh; more of them fit noise
 NEW_GRID_STEPS = 4  # factor of these steps on a new grid
 FLOOR = 0.08  # share of the prior that stays flat, so that no mean is ever ruled out
 TEMPER = 0.7  # power of the likelihood in `loss`: boundary and prior are estimates too
-# prices (prices.py, price_programs.py)
+# prices (prices.py)
 QUANTILES = 8  # of the posterior of an arm, in linear programs
 PRICE_STEPS = 256  # steps of the prices of rows and columns per unit, so that few prices differ ...
 FINE_STEPS = 1024  # ... and of prices of other families

@@ -14,7 +14,7 @@ import numpy as np
 from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnknownName
-from shortlist.result.lift import ArmResult
+from shortlist.result.arm_results import ArmResult
 from shortlist.validation import LIBRARIES, shown
 
 if TYPE_CHECKING:

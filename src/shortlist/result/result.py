@@ -37,8 +37,8 @@ from shortlist.formatting import (
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.quotas import GroupResult, groups_of, table_of
 from shortlist.regret import ROUNDING
+from shortlist.result.arm_results import ArmResult, BlockLeads, LabelT, Lift, MetricLift, lift_of
 from shortlist.result.cells import EvaluatedCells
-from shortlist.result.lift import ArmResult, BlockLeads, LabelT, Lift, MetricLift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer, Tiers
@@ -674,7 +674,7 @@ def arms_of(
     means, low, high = estimates(problem, outcome.pulls, outcome.sums)
     columns = [column.tolist() for column in (outcome.pulls, means, low, high)]
     limits = problem.limits or (None,) * problem.n_arms
-    costs = [column.tolist() for column in (problem.prices, spending_of(outcome, problem))]
+    costs = [column.tolist() for column in (problem.declared_costs, spending_of(outcome, problem))]
     more = waiting_of(outcome).tolist(), problem.known_scores.counts.tolist()
     rows = zip(labels, *columns, limits, *costs, *more, strict=True)
     for arm, (label, pulls, mean, low_, high_, limit, cost, spent, *others) in enumerate(rows):
@@ -692,5 +692,5 @@ def spending_of(outcome: Outcome, problem: Problem) -> FloatArray:
     """(n,) Total cost of the pulls per arm."""
     if outcome.spending is not None:
         return outcome.spending
-    result: FloatArray = outcome.pulls * problem.prices
+    result: FloatArray = outcome.pulls * problem.declared_costs
     return result

@@ -16,7 +16,7 @@ from shortlist.service.auth import Network, Proxies
 from shortlist.service.endpoints import list_experiments
 from shortlist.service.experiments import Clock
 from shortlist.service.pages import Site, error_page
-from shortlist.service.protocol import HEADERS, Limits, json_reply
+from shortlist.service.replies import HEADERS, Limits, json_reply
 from shortlist.service.routes import API, openapi
 from shortlist.service.service import Endpoint, Handler, RawPaths, Service
 from shortlist.stores import Store

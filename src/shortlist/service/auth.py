@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from shortlist.errors import InvalidInput, LimitExceeded, NotAllowed
-from shortlist.service.protocol import Refusal
+from shortlist.service.replies import Refusal
 from shortlist.stores.base import Scope, Token, TokenStore
 
 PREFIX = "shortlist_"  # makes a leaked token recognisable

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from shortlist.arms import Label
 from shortlist.engine import Ticket
 from shortlist.errors import InvalidInput
-from shortlist.service.protocol import TOO_LARGE, Limits, Refusal
+from shortlist.service.replies import TOO_LARGE, Limits, Refusal
 from shortlist.service.work import Lane
 from shortlist.spec import Json
 from shortlist.validation import number, shown, whole
@@ -154,7 +154,7 @@ def text(body: Json, name: str) -> str | None:
 def ticket(body: Json) -> Ticket | int:
     """The ticket of a body: its number, with all that is given about it.
 
-    Who names the arm, and with it the item, learns if the ticket is of another one."""
+    If the body names the arm or the item, one that the ticket does not have is an error."""
     id_ = whole("ticket", body.get("ticket"), at_least=0)
     if "arm" not in body:
         return id_
@@ -204,7 +204,7 @@ def listed_tickets(given: object) -> list[Ticket | int]:
 
 
 def held_ticket(body: Json) -> Ticket | int:
-    """The ticket that is meant; who says when it is due means that lease and no later one."""
+    """The ticket that is meant; with `expires`, only that lease is meant, no later one."""
     return ticket(body) if "expires" in body else whole("ticket", body["ticket"], at_least=0)
 
 

@@ -21,7 +21,7 @@ from shortlist.service.bodies import (
     text,
 )
 from shortlist.service.experiments import OpenExperiments
-from shortlist.service.protocol import TOO_LARGE, Limits, Refusal
+from shortlist.service.replies import TOO_LARGE, Limits, Refusal
 from shortlist.settings import arms_of_json, rewards_of
 from shortlist.spec import FIELDS, REQUIRED, Json
 from shortlist.stores.base import Kind, Listed
@@ -253,7 +253,7 @@ def status(inquiry: Inquiry) -> Reply:
     """Get the status with every arm; 304 if the caller has this version."""
     check_fields(inquiry.body, ())
     experiment = inquiry.experiment
-    etag = f'"{experiment.version()}"'  # read before the status, so it is never newer
+    etag = f'"{experiment.change_token()}"'  # read before the status, so it is never newer
     if inquiry.etag is not None and _matches(etag, inquiry.etag):
         return Reply(status=304, etag=etag)
     return Reply(status_to_json(experiment.status()), etag=etag)
@@ -272,7 +272,7 @@ def standing(inquiry: Inquiry) -> Reply:
     position = experiment.position()
     held, until = experiment.held()
     state = experiment.state().value
-    data: Json = {"state": state, "position": position, "version": experiment.version()}
+    data: Json = {"state": state, "position": position, "version": experiment.change_token()}
     return Reply({**_standing(experiment), **data, "held": held, "held_until": until})
 
 

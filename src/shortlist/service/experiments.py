@@ -18,7 +18,7 @@ from shortlist.engine import Experiment
 from shortlist.engine.log_entries import Report, written_by
 from shortlist.engine.tickets import Receipt, Ticket
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
-from shortlist.service.protocol import Limits, Refusal
+from shortlist.service.replies import Limits, Refusal
 from shortlist.service.work import Lane, Lanes, Shared
 from shortlist.stores import Store
 from shortlist.stores.base import retry
@@ -108,7 +108,7 @@ def commit(experiment: Experiment, batch: Sequence[QueuedWrite]) -> list[Any]:
     If the transaction fails, this raises, and nothing is written. Results come last: the search
     may compute for long when it has them, and does so after the commit."""
     outcomes: dict[int, Any] = {}
-    with experiment.together():
+    with experiment.transaction():
         for index, write in enumerate(batch):
             if write.act is not None:
                 with written_by(write.author):

@@ -21,7 +21,7 @@ from starlette.types import Scope as Connection
 
 from shortlist.errors import NotAllowed
 from shortlist.service.auth import Tokens
-from shortlist.service.protocol import Limits
+from shortlist.service.replies import Limits
 from shortlist.service.service import Service
 
 LOG_LINE = "%(asctime)s %(name)s %(levelname)s %(message)s"

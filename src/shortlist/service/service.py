@@ -23,7 +23,7 @@ from shortlist.service.bodies import Bodies, results
 from shortlist.service.endpoints import Inquiry
 from shortlist.service.experiments import Clock, OpenExperiments
 from shortlist.service.prometheus import Metrics
-from shortlist.service.protocol import HEADERS, Limits, Refusal, Stream, error_reply, json_reply
+from shortlist.service.replies import HEADERS, Limits, Refusal, Stream, error_reply, json_reply
 from shortlist.service.routes import ApiRoute, Read, Write
 from shortlist.service.work import Lanes, Shared
 from shortlist.spec import Json

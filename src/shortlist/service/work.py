@@ -13,7 +13,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Generic, ParamSpec, TypeVar
 
-from shortlist.service.protocol import Refusal
+from shortlist.service.replies import Refusal
 
 Given = ParamSpec("Given")
 Got = TypeVar("Got")

@@ -458,7 +458,7 @@ def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
 
 def _shuffled(problem: Problem, order: IntArray) -> Problem:
     """The same problem with its arms in that order."""
-    costs = None if problem.costs is None else tuple(problem.prices[order].tolist())
+    costs = None if problem.costs is None else tuple(problem.declared_costs[order].tolist())
     family = None if problem.constraint is None else reordered(problem.constraint, order)
     features = shuffled(problem.features, order)
     return replace(problem, costs=costs, features=features, constraint=family)

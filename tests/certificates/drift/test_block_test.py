@@ -8,9 +8,9 @@ from scipy.stats import binomtest
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.drift import planning
+from shortlist.certificates.drift.block_test import BlockTest, drift_search
 from shortlist.certificates.drift.bound import BlockTerms, BlockWealth, is_plausible, log_level
 from shortlist.certificates.drift.planning import Rate
-from shortlist.certificates.drift.search import BlockTest, drift_search
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.problem import FixedConfidence, Problem, Traffic

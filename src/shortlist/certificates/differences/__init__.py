@@ -12,5 +12,5 @@ Words of this package:
     slope   what the logarithm of a wealth gains per unit of the lead that is tested
 
 `bound` has what the proof rests on, `fallback` the two-stage sample for ties, `planning` decides
-which arms are pulled next and has the constants that cost pulls only, `fixed_budget` spends a
-budget on shared seeds without a guarantee."""
+which arms are pulled next and has the constants that cost pulls only, `search` has the search for a
+guarantee and the one that spends a budget without one."""

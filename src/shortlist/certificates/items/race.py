@@ -216,7 +216,7 @@ class SingleEvidence:
         self.variance = SINGLE_VARIANCE  # expected of a score after the first items
         self.out: BoolArray = np.zeros(n, dtype=np.bool_)
         self.thorough = False  # whether to look after every new item
-        prices = problem.prices
+        prices = problem.declared_costs
         # an arm with a low cost gets more items; 1 where costs are equal
         self.thrift: FloatArray = (prices.mean() / prices) ** THRIFT
         self._means: FloatArray = np.zeros(n)

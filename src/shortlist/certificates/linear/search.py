@@ -137,7 +137,7 @@ def linear_search(
     most epsilon and the test of lack of fit does not reject the declaration, that is the answer.
     If it does reject it, `way_back` continues on .1 delta. docs/linear.md has theorem and proof."""
     task = _Task(problem, rng, retired, way_back)
-    pilot = LinearPilot(task.features.basis, problem.prices, rng)
+    pilot = LinearPilot(task.features.basis, problem.declared_costs, rng)
     return (yield from _search_from(task, pilot, 0))
 
 
@@ -279,7 +279,7 @@ def _among_remaining(task: _Task, pilot: LinearPilot, fresh: ArmSums, looks: int
     gone = int(seen.pulls[task.retired.arms].sum())
     fewer = problem.among(stay, _budget_after(problem, gone))
     assert fewer.features is not None
-    rest = LinearPilot(fewer.features.basis, fewer.prices, task.rng, seen.among(stay))
+    rest = LinearPilot(fewer.features.basis, fewer.declared_costs, task.rng, seen.among(stay))
 
     def remaining(now: Retired) -> Search:
         return _search_from(_Task(fewer, task.rng, now, task.way_back), rest, looks)

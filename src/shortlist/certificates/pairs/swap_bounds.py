@@ -218,7 +218,7 @@ class SwapBounds:
             return unit
         budget = self.problem.goal.budget
         if budget is not None:
-            every = float(self.problem.prices.sum())  # the cost of a pull of every arm
+            every = float(self.problem.declared_costs.sum())  # the cost of a pull of every arm
             unit = max(unit, 0.5 * math.sqrt(self.levels[0] * every / budget))
         if self.problem.limits is not None and self.swapped > 1:
             each = self.levels[-1] / self.swapped  # of a swap of all, for every arm of it

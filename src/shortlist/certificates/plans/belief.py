@@ -54,8 +54,8 @@ class RewardCounts:
 def smooth_priors(rows: RewardCounts, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Priors of decreasing bandwidth, (widths, grid), and the weight of each.
 
-    Weights follow the likelihood of all rewards, which half the bandwidth has to raise to count as
-    much: the likeliest prior of all is made of spikes."""
+    Weights follow the likelihood of all rewards, with a penalty per halving of the bandwidth: the
+    likeliest prior of all consists of spikes."""
     likelihood = np.exp(rows.log_likelihood(grid))
     priors = [_flat(grid)]
     scores: list[float] = []

@@ -188,7 +188,7 @@ class PricedStage:
 def class_threshold(ahead: list[ArmBlock], belief: Belief) -> AcceptanceThreshold:
     """The score with k arms of a class expected above, and its uncertainty.
 
-    As many arms more or fewer as their number varies by would move it by so much."""
+    The uncertainty is the change of the score if that number changes by a standard deviation."""
     counts = AcceptanceCounts.of(ahead, belief)
     score = float(np.interp(-belief.k, -counts.above, counts.thresholds))
     variance = 0.0

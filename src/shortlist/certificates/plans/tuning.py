@@ -122,7 +122,7 @@ WEAK_LOOK = 4.0  # ... where looks are as strong as this; all of it where they a
 HOPELESS_BOUND = 1.2  # predicted bound of the last stage, in k epsilon, above which it is skipped
 WRONG_BOUND = 1.5  # bound, in k epsilon, above which another look is better than a later stage
 
-# prices (priced.py, search.py)
+# prices (exploration/prices.py, search.py)
 FEWEST_SHARING = 75  # arms per price: with fewer, numbers of arms above prices vary too much
 PRICED_PILOT = 22  # pulls per arm of a pilot, unless fewer fresh ones are predicted
 PRICED_ROOM = 0.85  # share of the charges that is planned: moved arms and the surplus take the rest

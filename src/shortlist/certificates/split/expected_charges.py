@@ -323,7 +323,7 @@ class BinomialOffsets:
         # (candidates, points), denser near the boundary
         self.gap: FloatArray = reach * np.linspace(0, 1, OFFSET_POINTS) ** 1.5
         self.mean: FloatArray = self.edge + self.gap
-        # A of exact_offsets.py
+        # A of offsets.py
         self.free = np.asarray(
             betainc(self.pulls - self.start, self.start + 1, 1 - self.mean), dtype=np.float64
         )

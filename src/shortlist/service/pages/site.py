@@ -17,7 +17,7 @@ from shortlist.service.endpoints import Inquiry, list_experiments
 from shortlist.service.pages.render import experiment_page, list_page, parts
 from shortlist.service.pages.stream import Watches
 from shortlist.service.pages.view import kept_history, view_experiment
-from shortlist.service.protocol import HEADERS, Refusal
+from shortlist.service.replies import HEADERS, Refusal
 from shortlist.service.service import Handler, Service, name_in, only_of, token_of
 from shortlist.stores.base import Scope
 
@@ -66,7 +66,7 @@ class Site:
     def _experiment_page(self, name: str) -> str:
         """The page, rendered again if anything changed, or after some seconds."""
         experiments = self._service.experiments
-        version, now = experiments.get(name).version(), time.monotonic()
+        version, now = experiments.get(name).change_token(), time.monotonic()
         known = self._pages.get(name)
         if known is not None and known[0] == version and now - known[1] < RENDERED:
             return known[2]

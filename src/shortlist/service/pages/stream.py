@@ -10,7 +10,7 @@ from shortlist.errors import LimitExceeded, ShortlistError
 from shortlist.service.auth import FRESH
 from shortlist.service.pages.render import parts
 from shortlist.service.pages.view import kept_history, view_experiment
-from shortlist.service.protocol import HEADERS, Stream
+from shortlist.service.replies import HEADERS, Stream
 from shortlist.service.service import FAILED, Service, logger
 from shortlist.stores.base import Token
 
@@ -77,7 +77,7 @@ class Watch:
     def _look(self) -> bytes | None:
         """The parts of the page, if anything changed."""
         experiments = self._service.experiments
-        version = experiments.get(self._name).version()
+        version = experiments.get(self._name).change_token()
         if version == self._version:
             return None
         history = kept_history(experiments, self._name)

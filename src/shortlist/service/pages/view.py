@@ -30,7 +30,7 @@ from shortlist.formatting import (
 )
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
-from shortlist.result.lift import ArmLift, Lift, MetricLift, lift_cells
+from shortlist.result.arm_results import ArmLift, Lift, MetricLift, lift_cells
 from shortlist.result.result import Ending
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import charts
@@ -125,7 +125,7 @@ def proved_by_search(experiment: Experiment, status: Status) -> list[tuple[int, 
     scale = experiment.settings.problem.rewards.scale
     return [
         (pulls, progress.bound * scale)
-        for pulls, progress in experiment.course()
+        for pulls, progress in experiment.history()
         if progress.bound is not None
     ]
 
@@ -430,8 +430,10 @@ def _line(experiment: Experiment, history: BoundHistory, unit: Unit) -> BoundCha
     if settings.problem.traffic is None:
         return charts.bound_chart(history.pulls, history.bounds, goal, unit)
     scale = settings.problem.rewards.scale
-    bounds = [inf if each.bound is None else each.bound for _, each in experiment.course()[1:]]
-    return charts.days_chart(experiment.moments(), [bound * scale for bound in bounds], goal, unit)
+    bounds = [inf if each.bound is None else each.bound for _, each in experiment.history()[1:]]
+    return charts.days_chart(
+        experiment.told_blocks(), [bound * scale for bound in bounds], goal, unit
+    )
 
 
 def _places(status: Status) -> list[tuple[str, int]]:
@@ -590,6 +592,6 @@ def _most_left(status: Status, problem: Problem) -> tuple[float, str]:
     if problem.counted_budget is not None:
         by_budget = problem.counted_budget - status.sent
     elif budget is not None:
-        by_budget = (budget - status.spent) // problem.prices[stay].min()
+        by_budget = (budget - status.spent) // problem.declared_costs[stay].min()
     spends = isinstance(problem.goal, FixedBudget) and problem.costs is None
     return max(0.0, min(by_arms, by_budget)), "" if spends and by_budget < by_arms else "up to "

@@ -47,7 +47,9 @@ class BlockTest:
         doubts = planning.doubtful(self.bounds[np.ix_(top, others)], allowed)
         if not doubts.any():  # done, but for the least number of blocks
             doubts[:] = True
-        weights = planning.weights_in_play(problem.n_arms, top, others, doubts, problem.prices)
+        weights = planning.weights_in_play(
+            problem.n_arms, top, others, doubts, problem.declared_costs
+        )
         lead = problem.epsilon * min(problem.k, problem.n_arms - problem.k)
         clock = float(self._wealth.clock[np.ix_(top, others)].max())
         lead *= planning.caution_of(clock * lead, self._level)
@@ -94,8 +96,8 @@ class BlockTest:
     def _choose(self) -> None:
         """The present choice, and the bound on K times its regret among the remaining arms.
 
-        Of a single arm, that with the smallest bound is chosen. Blocks are planned for the best by
-        estimates: a bound that cannot fall any more must not keep others out of play."""
+        For k = 1, this is the arm with the smallest bound. Blocks are planned around the best
+        estimates instead: a bound that cannot fall any more must not keep arms out of play."""
         k, staying = self.problem.k, self.staying
         self._favourites = planning.best_by_effects(self._leads.effects(), k, staying, self._rng)
         self.top: IntArray = self._favourites

@@ -1,9 +1,8 @@
-"""One run of a program: what it prints is read to a bound, and nothing it started outlives it.
+"""A program that evaluates an arm by printing a number, or two: `Command`.
 
-A program may print without end, or leave a child behind that keeps its pipes open. So output
-is read as long as the program itself runs, and no longer: then its whole process group is ended.
-
-A program that prints a number, or two, as a function that evaluates an arm."""
+A program may print without end, or leave a child behind that keeps its pipes open. So output is
+read to a bound, as long as the program itself runs and no longer: then its whole process group is
+ended, and nothing it started outlives it."""
 
 import os
 import re

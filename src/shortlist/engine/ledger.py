@@ -26,10 +26,10 @@ NONE: IntArray = np.empty(0, dtype=np.int64)
 class Ledger:
     """The log, taken in stretch by stretch, as arrays by ticket."""
 
-    def __init__(self, retries: int, prices: FloatArray) -> None:
-        """`prices` are what a pull of every arm is declared to cost."""
+    def __init__(self, retries: int, declared_costs: FloatArray) -> None:
+        """`declared_costs` are those of a pull of every arm."""
         self._retries = retries
-        self._prices = prices
+        self._declared_costs = declared_costs
         self.declared = 0.0  # what the pulls told were to cost, and
         self.spent = 0.0  # what they did
         self.costs: dict[int, float] = {}  # reported actual costs, by ticket
@@ -37,7 +37,7 @@ class Ledger:
         self.spent_at: float | None = None  # when the budget ended within a request
         self.retired: dict[int, str] = {}  # retired arms, and why,
         self._left_in: dict[int, int] = {}  # and the oldest batch that was open then, from 1
-        self.left_at = np.full(prices.size, inf)  # (n,) when every arm left
+        self.left_at = np.full(declared_costs.size, inf)  # (n,) when every arm left
         self.position = 0  # in the log
         self.told = 0  # rewards that the search has, and of these
         self._worst = 0  # the worst ones, told in place of pulls of retired arms,
@@ -70,11 +70,11 @@ class Ledger:
 
     def cost(self, ticket: int, arm: int) -> float:
         """Cost of a pull that was told."""
-        return self.costs.get(ticket, self.price(arm))
+        return self.costs.get(ticket, self.declared_cost(arm))
 
-    def price(self, arm: int) -> float:
+    def declared_cost(self, arm: int) -> float:
         """What a pull of an arm is declared to cost."""
-        return float(self._prices[arm])
+        return float(self._declared_costs[arm])
 
     def is_complete(self, batch: Numbering) -> bool:
         """Whether all rewards of a batch are told."""
@@ -85,9 +85,9 @@ class Ledger:
     def retired_by(self, number: int, batch: Numbering) -> set[int]:
         """The arms that retired before all of this batch, the given one from 1, was told.
 
-        The entry of an arm names the oldest batch that was open when it retired. An entry that
-        names none is of the last batch that was written down; of open batches before that one,
-        rewards that were not drawn say so."""
+        The entry of an arm names the oldest batch that was open when it retired. If it names none,
+        that is the last recorded batch; for open batches before it, rewards that were not drawn
+        mark the arm as retired."""
         if not self.retired:
             return set()
         span = slice(batch.first, batch.end)
@@ -135,31 +135,31 @@ class Ledger:
             arms[missing] = numbering.arms(missing)
         valid = np.flatnonzero(~self.void[: self.issued])
         counted = np.zeros(self.issued, dtype=np.bool_)
-        counted[valid] = counted_pulls(arms[valid], self.drawn[valid], self._prices.size)
+        counted[valid] = counted_pulls(arms[valid], self.drawn[valid], self._declared_costs.size)
         return counted
 
     def tally(self, numbering: OpenBatches, until: float = inf) -> Tally:
         """What is counted of every arm, and what waits, of the tickets before `until`."""
-        counted, tally = self.counted(numbering), Tally(self._prices.size)
+        counted, tally = self.counted(numbering), Tally(self._declared_costs.size)
         before = np.arange(self.issued) < until
         tickets = np.flatnonzero(counted & before)
         rewards = self.rewards[tickets]
         tally.add(self.arms[tickets], np.ones_like(tickets), Rewards(rewards, rewards**2))
         valid = self.drawn[: self.issued] & ~self.void[: self.issued]
         early = np.flatnonzero(valid & ~counted & before)
-        tally.waiting += np.bincount(self.arms[early], minlength=self._prices.size)
+        tally.waiting += np.bincount(self.arms[early], minlength=self._declared_costs.size)
         return tally
 
     def spending(self) -> FloatArray:
         """What the pulls of every arm that were made and told cost: (n,)."""
-        pulls = np.bincount(self.arms[self.drawn], minlength=self._prices.size)
+        pulls = np.bincount(self.arms[self.drawn], minlength=self._declared_costs.size)
         said: defaultdict[int, list[float]] = defaultdict(list)
         for ticket, cost in self.costs.items():
             said[int(self.arms[ticket])].append(cost)
             pulls[self.arms[ticket]] -= self.drawn[ticket]
         for ticket, cost in self.unused.items():
             said[int(self.arms[ticket])].append(cost)
-        return spending(pulls, self._prices, said)
+        return spending(pulls, self._declared_costs, said)
 
     def due(self, ticket: int) -> float:
         """When the result of a ticket is expected; FREE if no worker holds it."""
@@ -235,9 +235,10 @@ class Ledger:
         return own
 
     def take_in(self, news: News) -> None:
-        """Add a stretch of the log. Rewards come first: what an event says of a ticket told does
-        not matter. Only who left, and which seeds are void, is known before: of these nothing more
-        is drawn."""
+        """Add new entries of the log.
+
+        Retirements and void seeds are applied first, since nothing more is drawn of these. Then
+        come rewards, then the other events: one about a ticket that has its reward is ignored."""
         for event in news.events:
             if event.kind is Kind.VOID:
                 self._make_room(event.ticket + event.span)
@@ -261,13 +262,13 @@ class Ledger:
         self.rewards[told.tickets] = told.rewards
         self.arms[told.tickets] = told.arms
         self.told += told.tickets.size
-        # times of an arm are in order: `retirement` and `worst_rewards` in leaving.py see to it
+        # times of an arm are in order: `retirement` and `worst_rewards` in retirement.py ensure it
         stays = told.times < self.left_at[told.arms]
         drawn = stays & (told.times < self._void_at[told.tickets])
         self.drawn[told.tickets] = drawn
         self._worst += int((~stays).sum())
         self._unmade += int((stays & ~drawn).sum())
-        prices = self._prices[told.arms]
+        prices = self._declared_costs[told.arms]
         self.declared += float(prices.sum())
         self.spent += float(prices[drawn].sum())
         self.ended = max(self.ended, float(told.times.max()))
@@ -296,7 +297,7 @@ class Ledger:
         elif event.kind is Kind.COST:
             if event.ticket not in self.costs:
                 self.costs[event.ticket] = float(event.text)
-                price = float(self._prices[self.arms[event.ticket]])
+                price = float(self._declared_costs[self.arms[event.ticket]])
                 paid = price if self.drawn[event.ticket] else 0.0
                 self.spent += self.costs[event.ticket] - paid
         elif event.kind is Kind.LATE:
