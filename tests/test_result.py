@@ -354,7 +354,7 @@ def test_tables_tell_the_ends_of_intervals_apart_in_any_range(
     assert float(bound[1].replace(",", "")) >= found.regret_bound
 
 
-@pytest.mark.parametrize("module", ["result", "lift"])
+@pytest.mark.parametrize("module", ["result", "arm_results"])
 def test_the_examples_of_the_docstrings_run(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

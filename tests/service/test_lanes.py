@@ -43,6 +43,8 @@ def test_a_full_queue_refuses_and_work_without_a_caller_is_not_done() -> None:
         with pytest.raises(Refusal, match="3 requests are in the queue for tests"):
             await lane.run(work, 3)
         gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone  # then its work has left the queue
         over.set()
         assert [await first, await last] == [0, 2]
         lane.close()
@@ -91,11 +93,13 @@ def test_a_write_whose_caller_is_gone_before_its_turn_is_not_made() -> None:
         last = asyncio.create_task(
             experiments.write("experiment", lambda each: each.ask(1, "last"))
         )
-        await asyncio.sleep(0.01)
+        while experiments.waiting() < 2:
+            await asyncio.sleep(0.01)
         with pytest.raises(Refusal, match="2 writes wait"):
             await experiments.write("experiment", lambda each: each.ask(1, "more"))
         gone.cancel()
-        await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await gone
         over.set()
         await asyncio.gather(first, last)
 
