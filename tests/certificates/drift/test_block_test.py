@@ -256,8 +256,24 @@ def test_what_a_retired_arm_shows_changes_no_bound_of_the_others() -> None:
         sums = np.array([30.0, 20.0, 85 * shown])
         run.test.retire(2)
         run.test.take(terms, StageRewards(times, sums, sums))
-        tests.append(run.test.bounds[:2, :2])
-    assert (tests[0] == tests[1]).all()
+        tests.append((run.test.bounds, *run.test.leads()))
+    for one, other in zip(*tests, strict=True):
+        assert (one == other).all()
+
+
+def test_comparisons_with_a_retired_arm_end_when_it_retires() -> None:
+    """Its visitors see the leader from then on: that says nothing of the lead of the leader."""
+    run = Run([0.9, 0.3, 0.3], 1, "steady", 1, Traffic(3000))
+    run.block(run.test.terms())
+    _, before = run.test.leads()
+    terms = run.test.terms()
+    run.test.retire(2)
+    run.test.take(terms, StageRewards(np.full(3, 1000), *np.array([[900.0, 300.0, 900.0]] * 2)))
+    _, after = run.test.leads()
+    # but for the share of delta of one more sample-ratio test
+    assert after[[2, 0], [0, 2]] == pytest.approx(before[[2, 0], [0, 2]], abs=1e-5)
+    assert -after[0, 2] < 0.6 < after[2, 0]
+    assert after[1, 0] < before[1, 0]
 
 
 def test_arms_leave_play_and_return_when_the_leader_retires() -> None:

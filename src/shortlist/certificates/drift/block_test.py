@@ -70,8 +70,9 @@ class BlockTest:
             return
         self.passed += 1
         self.counted += 1
-        self._wealth.book(terms, told, binary=self.problem.rewards.is_binary)
-        self._leads.take(terms, told)
+        pairs = terms.pairs(self.staying)
+        self._wealth.book(terms, told, binary=self.problem.rewards.is_binary, pairs=pairs)
+        self._leads.take(terms, told, pairs=pairs)
         self._look()
 
     def refuse(self) -> None:
@@ -79,7 +80,9 @@ class BlockTest:
         self.passed += 1
 
     def retire(self, arm: int) -> None:
-        """An arm leaves: it is not chosen, and is in no block that is opened from now on."""
+        """An arm leaves: it is not chosen, and is in no block that is opened from now on.
+
+        Its comparisons end here: visitors of open blocks whom it was given see another arm."""
         self.staying[arm] = False
         self._choose()
 

@@ -69,9 +69,9 @@ class BlockTerms:
         """The arms that visitors may be assigned to: (n,)."""
         return self.shares > 0
 
-    def pairs(self) -> Pairs:
-        """All ordered pairs of arms in play."""
-        arms = np.flatnonzero(self.in_play)
+    def pairs(self, staying: BoolArray | None = None) -> Pairs:
+        """All ordered pairs of arms in play, without arms that do not stay."""
+        arms = np.flatnonzero(self.in_play if staying is None else self.in_play & staying)
         first, second = np.nonzero(~np.eye(arms.size, dtype=np.bool_))
         return arms[first], arms[second]
 

@@ -82,8 +82,8 @@ class MetricTest:
 
     def _pairs(self, terms: BlockTerms) -> tuple[IntArray, IntArray]:
         """The pairs with the control that a block tells something of."""
-        i, j = terms.pairs()
-        kept = ((i == self.control) | (j == self.control)) & self._staying[i] & self._staying[j]
+        i, j = terms.pairs(self._staying)
+        kept = (i == self.control) | (j == self.control)
         return i[kept], j[kept]
 
     @property
