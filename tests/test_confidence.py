@@ -1,5 +1,6 @@
 """Confidence sequences, against exact laws and against what they claim."""
 
+from fractions import Fraction
 from itertools import permutations, product
 from math import comb, log
 
@@ -234,3 +235,19 @@ def test_a_control_never_pulled_leaves_everything_open() -> None:
     assert low[1] < -0.6
     assert high[1] > 0.6
     assert ratios(problem, pulls, means, 0, IN_STEP[:2])[1][1] == np.inf
+
+
+@given(
+    scores=st.lists(st.sampled_from([0.0, 1.0, 0.1, 0.3, 0.7]), min_size=2, max_size=9),
+    data=st.data(),
+)
+def test_an_interval_on_a_test_set_contains_every_mean_that_unseen_items_leave_open(
+    scores: list[float], data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(1, len(scores) - 1))
+    problem = Problem(2, 1, FixedConfidence(0.1, 1e-60), items=Items(len(scores)))
+    pulls, seen = np.full(2, count), sum(scores[:count])
+    low, high = intervals(problem, pulls, np.full(2, seen / count))
+    sure = sum(map(Fraction, scores[:count]), Fraction(0))
+    assert Fraction(low[0]) <= sure / len(scores)
+    assert Fraction(high[0]) >= (sure + len(scores) - count) / len(scores)

@@ -452,13 +452,15 @@ def assess_scores(
         )
     assert known is not None
     unit = (known - model.shift) / model.scale
-    found = matrix_bounds(1 - unit if minimize else unit, delta, rng)
-    return _of_matrix(found, unit, labels, k, model, delta, minimize)
+    moved = minimize or model.shift != 0 or model.scale != 1
+    blur = ROUNDED * (1 + model.distance) if moved else 0.0
+    found = matrix_bounds(1 - unit if minimize else unit, delta, rng, blur)
+    return _of_matrix(found, known, labels, k, model, delta, minimize)
 
 
 def _of_matrix(
     found: MatrixBounds,
-    unit: FloatArray,
+    known: FloatArray,
     labels: tuple[OwnLabel, ...],
     k: int,
     model: RewardModel,
@@ -466,13 +468,14 @@ def _of_matrix(
     minimize: bool,
 ) -> Assessment:
     """What was found, in labels and in units of the rewards."""
-    counts = (~np.isnan(unit)).sum(axis=1)
+    counts = (~np.isnan(known)).sum(axis=1)
     ranked = np.lexsort((-counts, -np.nan_to_num(found.means, nan=-np.inf)))
     chosen = np.isin(np.arange(counts.size), ranked[:k])
     inside, outside = found.tiers(k)
-    low, high = (1 - found.high, 1 - found.low) if minimize else (found.low, found.high)
-    low, high = (end * model.scale + model.shift for end in (low, high))
-    sums = np.where(np.isnan(unit), 0.0, unit * model.scale + model.shift).sum(axis=1)
+    sums = np.where(np.isnan(known), 0.0, known).sum(axis=1)
+    means = sums / np.maximum(counts, 1)
+    complete = counts == known.shape[1]
+    low, high = (np.where(complete, means, end) for end in _user_ends(found, model, minimize))
     arms = tuple(_arms(labels, counts, sums, low, high, chosen.tolist()))
     return Assessment(
         top=tuple(labels[arm] for arm in ranked[:k].tolist()),
@@ -484,9 +487,22 @@ def _of_matrix(
         arms=arms,
         rewards=model,
         minimize=minimize,
-        items=unit.shape[1],
+        items=known.shape[1],
         separates_at=found.separates_at(),
     )
+
+
+def _user_ends(
+    found: MatrixBounds, model: RewardModel, minimize: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of intervals in units of the rewards, rounded outward."""
+    low, high = (1 - found.high, 1 - found.low) if minimize else (found.low, found.high)
+    if model.shift == 0 and model.scale == 1 and not minimize:
+        return low, high
+    blur = ROUNDED * (1 + model.distance)
+    least, most = model.support
+    low = np.maximum((low - blur) * model.scale + model.shift, least)
+    return low, np.minimum((high + blur) * model.scale + model.shift, most)
 
 
 def _check_number(source: str, size: int) -> None:

@@ -240,9 +240,8 @@ def _over_items(
     low, high = ((known.sums + rest * _user_scale(problem, end)) / items.size for end in ends)
     certain_low, certain_high = _left_open(problem, items, pulls, means)
     complete = counts == rest
-    low = np.where(complete, certain_low, np.maximum(low, certain_low))
-    high = np.where(complete, certain_high, np.minimum(high, certain_high))
-    return low, high
+    low, high = _outward(problem, np.maximum(low, certain_low), np.minimum(high, certain_high))
+    return np.where(complete, certain_low, low), np.where(complete, certain_high, high)
 
 
 def _of_whole_draws(
@@ -281,7 +280,19 @@ def _of_whole_draws(
     if items.sampled:
         return found[0], found[1]
     certain_low, certain_high = _left_open(problem, items, pulls, means)
-    return np.maximum(found[0], certain_low), np.minimum(found[1], certain_high)
+    both = np.maximum(found[0], certain_low), np.minimum(found[1], certain_high)
+    exact = both[0] == both[1]
+    outer = _outward(problem, *both)
+    return np.where(exact, both[0], outer[0]), np.where(exact, both[1], outer[1])
+
+
+def _outward(problem: Problem, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ends with the largest rounding error of a mean over all items, within the range."""
+    assert problem.items is not None
+    least, most = problem.rewards.support
+    share = 2.0**-52 if problem.rewards.is_binary else max(ROUNDED, problem.items.size * 2.0**-53)
+    margin = share * max(abs(least), abs(most))
+    return np.maximum(low - margin, least), np.minimum(high + margin, most)
 
 
 def _left_open(

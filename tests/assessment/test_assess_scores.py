@@ -1,18 +1,27 @@
 """`assess` of scores on a test set: files, tiers and words."""
 
 import json
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import shortlist
 from shortlist import instances
+from shortlist.arrays import FloatArray
 from shortlist.cli import main
 from shortlist.errors import InvalidInput, InvalidReward
 
+ZERO = Fraction(0)
 SCORES = instances.item_response(8, 300, np.random.default_rng(6))
 
 
@@ -92,3 +101,49 @@ def test_what_cannot_be_assessed_is_refused(given: dict[str, Any], message: str)
 def test_scores_outside_their_range_are_refused() -> None:
     with pytest.raises(InvalidReward, match="arm 0 on item 0"):
         shortlist.assess(scores=SCORES + 2, k=1)
+
+
+def worst_case(scores: FloatArray, top: Sequence[Any]) -> Fraction:
+    """What a choice loses at most, in exact arithmetic, if cells without a score may be 0 or 1."""
+    n, size = scores.shape
+    least = [sum((Fraction(x) for x in row if x == x), ZERO) for row in scores.tolist()]
+    most = [each + int(np.isnan(row).sum()) for each, row in zip(least, scores, strict=True)]
+    others = [arm for arm in range(n) if arm not in top]
+    lost = (
+        sum((max(most[j] - least[i], ZERO) for i, j in zip(top, turn, strict=True)), ZERO)
+        for turn in permutations(others, len(top))
+    )
+    most_lost = max(lost)
+    return most_lost / int(size) / len(top)
+
+
+@given(
+    scores=arrays(
+        np.float64,
+        st.tuples(st.integers(2, 5), st.integers(1, 7)),
+        elements=st.sampled_from([0.0, 1.0, 0.5, 0.1, 0.3, 0.7, 1 / 3, math.nan]),
+    ),
+    data=st.data(),
+)
+def test_a_bound_is_never_below_its_exact_value(scores: FloatArray, data: st.DataObject) -> None:
+    k = data.draw(st.integers(1, len(scores) - 1))
+    found = shortlist.assess(scores=scores, k=k, delta=1e-100)  # bets win nothing
+    exact = worst_case(scores, found.top) if len(scores) >= 2 * k else None
+    assert exact is None or exact <= Fraction(found.regret_bound) <= exact + Fraction(1, 10**12)
+    for arm, row in zip(found.arms, scores.tolist(), strict=True):
+        left = sum(x != x for x in row)
+        sure = sum((Fraction(x) for x in row if x == x), ZERO)
+        assert arm.low is not None
+        assert arm.high is not None
+        if left:
+            assert Fraction(arm.low) <= sure / len(row)
+            assert Fraction(arm.high) >= (sure + left) / len(row)
+        else:
+            assert arm.low == arm.mean == arm.high
+
+
+def test_a_bound_of_a_third_is_at_least_a_third() -> None:
+    scores = np.array([[1.0, 1, 0], [0, 1, math.nan], [math.nan, 0, 1]])
+    found = shortlist.assess(scores=scores, k=1, delta=1e-100)
+    assert Fraction(found.regret_bound) >= worst_case(scores, found.top)
+    assert shortlist.assess(scores=[[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], k=1).regret_bound < 1e-12

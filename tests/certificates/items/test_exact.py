@@ -6,6 +6,9 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from attack_scale import SCALE
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.items import race as items_race
@@ -199,3 +202,37 @@ def test_bounds_on_an_arm_fail_in_no_more_orders_than_their_level_allows(
         assert wrong <= len(orders) / level
         if scores == (0, 0, 0, 0, 1) and seen == 3:
             assert wrong > 0  # or nothing was tested
+
+
+@given(
+    scores=arrays(
+        np.float64,
+        st.tuples(st.integers(2, 5), st.integers(1, 6)),
+        elements=st.sampled_from([0.0, 1.0, 0.5, 0.1, 0.3, 0.7, 1 / 3]),
+    ),
+    data=st.data(),
+)
+def test_no_bound_is_below_what_unseen_cells_leave_open(
+    scores: FloatArray, data: st.DataObject
+) -> None:
+    n, size = scores.shape
+    k = data.draw(st.integers(1, n // 2))
+    budget = data.draw(st.integers(n, n * size))
+    lopsided = data.draw(st.sampled_from([0, 99]))  # one by one, or in pairs
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(items_race, "LOPSIDED", lopsided)
+        answer = answered(scores, k, 1e-6, 1e-60, budget)  # bets win nothing
+    assert answer.evidence is not None
+    reached = np.array(answer.evidence["items"])
+    seen = np.where(np.arange(size) < reached[:, None], scores, 0.0)
+    least = [sum(map(Fraction, row), Fraction(0)) for row in seen.tolist()]
+    most = [each + size - int(done) for each, done in zip(least, reached, strict=True)]
+    others = np.setdiff1d(np.arange(n), answer.top)
+    lost = [
+        sum(max(most[j] - least[i], Fraction(0)) for i, j in zip(answer.top, turn, strict=True))
+        for turn in permutations(others, k)
+    ]
+    assert answer.regret_bound is not None
+    assert Fraction(answer.regret_bound) >= Fraction(max(lost)) / size / k
+    if len(set(np.sum(scores, axis=1).tolist())) == 1 and set(scores.flat) <= {0.0, 0.5, 1.0}:
+        assert (answer.regret_bound == 0) == (not any(lost))

@@ -35,6 +35,9 @@ EXACT = 1e-12  # tolerance of sums of scores
 RICH = 1e250  # more wealth than any level asks for; the rest is given away
 LEAST_ITEM_VARIANCE = 1e-6
 SCORE_ROUNDING = 1e-9  # of an item: sums of scores are rounded
+GRAINS = 2.0**20  # scores that are multiples of 1/GRAINS have exact sums
+ROUNDINGS = 8  # of a mean besides those of its sum, each of 2^-53 at most
+LAST_DIGIT = 2.0**-51  # more than the rounding of two means and of their difference
 FEW_FRESH = 3.0  # items that the mean so far counts for, where few were not known before
 
 
@@ -47,13 +50,32 @@ def largest_matching(bounds: FloatArray) -> float:
     return float(positive[rows, columns].sum())
 
 
+def have_exact_sums(scores: FloatArray) -> bool:
+    """Whether all are multiples of 2^-20, as 0/1 scores are: sums of them are not rounded."""
+    grains = scores * GRAINS
+    return bool((grains == np.floor(grains)).all())
+
+
+def outward(differences: FloatArray) -> FloatArray:
+    """Differences of means, rounded up; 0 stays 0.
+
+    Means of exact sums that differ, differ by more than a float is rounded. Where sums are rounded,
+    `ScoredCells.rounding` was added before."""
+    return np.where(differences == 0, 0.0, differences + LAST_DIGIT)
+
+
 class ScoredCells:
     """Scores by place in the order; every arm was scored on its first `reached` items."""
 
     @staticmethod
-    def of(items: Items, n_arms: int) -> "ScoredCells":
-        """The cells of a test set, or of groups of cells that are drawn whole."""
-        return ScoredCells(items, n_arms) if items.widths is None else GroupedCells(items, n_arms)
+    def of(items: Items, n_arms: int, blur: float = 0.0) -> "ScoredCells":
+        """The cells of a test set, or of groups of cells that are drawn whole.
+
+        `blur` is the rounding error of a mean on the way to the unit scale."""
+        kind = ScoredCells if items.widths is None else GroupedCells
+        cells = kind(items, n_arms)
+        cells.blur = blur
+        return cells
 
     def __init__(self, items: Items, n_arms: int) -> None:
         self.size = items.size
@@ -64,8 +86,16 @@ class ScoredCells:
         self.any_known = bool(self.known.any())
         self.reached: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.pilot = 0  # items of all arms in the first batch
+        self.blur = 0.0
+        self.exact_sums = have_exact_sums(self.scores[self.known])
         # the place of the last known score, plus 1: (arms,)
         self.known_to: IntArray = ((np.arange(self.size) + 1) * self.known).max(1, initial=0)
+
+    @property
+    def rounding(self) -> float:
+        """The rounding error of a mean; 0 as long as all scores have exact sums."""
+        terms = self.size + self.cells_per_place + ROUNDINGS
+        return 0.0 if self.exact_sums else terms * 2.0**-53 + self.blur
 
     def among(self, arms: IntArray) -> "ScoredCells":
         """The cells of these arms only."""
@@ -105,6 +135,7 @@ class ScoredCells:
         """Add the missing cells, arm by arm in the order of items."""
         new, places = self._new(targets, self.reached)
         self.scores[:, places][new] = scores
+        self.exact_sums = self.exact_sums and have_exact_sums(scores)
         first = not self.reached.any()
         self.reached = np.maximum(self.reached, targets)
         if first:
@@ -133,7 +164,7 @@ class ScoredCells:
         return (~self.known[:, places]).astype(np.int64)
 
     def certain(self, top: IntArray, outside: IntArray) -> FloatArray:
-        """Difference to each arm outside if it wins every cell not seen: (top, outside).
+        """Difference to each arm outside if it wins all cells not seen, rounded up: (top, outside).
 
         Of the distribution behind a sample nothing is certain."""
         if self.sampled:
@@ -144,7 +175,8 @@ class ScoredCells:
         filled = np.where(seen, self.scores[:, places], 0.0)
         inner, outer = seen[top].astype(np.float64), seen[outside].astype(np.float64)
         gained = inner @ filled[outside].T - filled[top] @ outer.T
-        return (gained + self.size - inner @ outer.T) / self.size
+        differences = (gained + self.size - inner @ outer.T) / self.size
+        return outward(differences + 2 * self.rounding)
 
 
 class GroupedCells(ScoredCells):
@@ -166,6 +198,7 @@ class GroupedCells(ScoredCells):
         complete = self.unknown == 0
         whole_groups = Items(items.widths.size, np.where(complete, self.given, np.nan))
         super().__init__(whole_groups, n_arms)
+        self.exact_sums = self.exact_sums and have_exact_sums(filled)
         self.sampled = items.sampled
         self.cells_per_place = self.largest
         self.any_known = True  # groups differ in size: places are not pulls
@@ -186,8 +219,8 @@ class GroupedCells(ScoredCells):
         """Add the missing cells, arm by arm in the order of cells."""
         new, places = self._new(targets, self.reached)
         counts = self.unknown[:, places][new]
-        ends = np.cumsum(counts)
-        sums = np.diff(np.append(0.0, np.cumsum(scores))[np.append(0, ends)])
+        self.exact_sums = self.exact_sums and have_exact_sums(scores)
+        sums = np.add.reduceat(scores, np.cumsum(counts) - counts) if counts.size else counts
         whole_groups = self.given[:, places][new] + sums / self.largest
         super().take(targets, np.clip(whole_groups, 0.0, 1.0))
 
@@ -298,7 +331,7 @@ class BettingUpperBound:
     `scores` and `fresh`, those that are bet on, are (arms, places). `size` is the number of items,
     `held` and `gained` are the number and the sum of known scores: (arms,). `variances` are those
     expected at every place. With `sampled` the means are those of the distribution behind the
-    items: the mean of what is left is the same, whatever was seen."""
+    items: the mean of what is left is the same, whatever was seen. `rounding` is that of a mean."""
 
     def __init__(
         self,
@@ -311,9 +344,11 @@ class BettingUpperBound:
         gaps: FloatArray,
         *,
         sampled: bool = False,
+        rounding: float = 0.0,
     ) -> None:
         self.size = size
         self.sampled = sampled
+        self.rounding = rounding
         self.fresh = fresh
         self.x = np.where(fresh, scores, 0.0)
         sums = np.cumsum(self.x, axis=1)
@@ -359,10 +394,13 @@ class BettingUpperBound:
         return means
 
     def upper(self, weights: FloatArray, level: float, most: FloatArray) -> FloatArray:
-        """A bound on the mean of every arm, `most` or less."""
+        """A bound on the mean of every arm, `most` or less.
+
+        What the scores not seen leave open is a bound as it is rounded: see `outward`."""
         high = most
         if not self.sampled:
-            high = np.minimum(most, (self.after[:, -1] + self.rest[:, -1]) / self.size)
+            left_open = (self.after[:, -1] + self.rest[:, -1]) / self.size
+            high = np.minimum(most, left_open + self.rounding)
         low = np.minimum(self.after[:, -1] / self.size, high)
         for _ in range(14):
             middle = (low + high) / 2
@@ -416,7 +454,8 @@ class DifferenceBounds:
         every set is feasible, and then no arm is put out by sums of wealth."""
         self.k = k
         self.ranked = ranked
-        self.level = (k + retired) * (n_arms - k + retired) / delta  # Lemma 6, or 3 if none has
+        # Lemma 6, or 3 if none has; a wealth is a product of rounded factors
+        self.level = (1 + SCORE_ROUNDING) * (k + retired) * (n_arms - k + retired) / delta
         # [i, j]: how much better than i can j be, at most
         self.bounds: FloatArray = np.ones((n_arms, n_arms))
         self.out: BoolArray = np.zeros(n_arms, dtype=np.bool_)

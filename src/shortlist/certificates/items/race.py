@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 from shortlist.budget import Budget
 from shortlist.certificates.frame import Retired, agreeing, tiers_of
 from shortlist.certificates.items.bound import (
@@ -19,6 +19,7 @@ from shortlist.certificates.items.bound import (
     PairWealth,
     ScoredCells,
     every,
+    outward,
     refined_bounds,
 )
 from shortlist.certificates.under_constraints import ExchangeGraph
@@ -242,8 +243,17 @@ class SingleEvidence:
         arms = top[self._worth_a_look(cells, 1, top)]
         self.least[arms] = self._lower(cells, arms)
         self.looked[1, arms] = cells.reached[arms]
+        self._settle(cells)
         self.out[outside] |= self.most[outside] < self.least[top].min()
-        return self.most[outside][None, :] - self.least[top][:, None]
+        return outward(self.most[outside][None, :] - self.least[top][:, None])
+
+    def _settle(self, cells: ScoredCells) -> None:
+        """Give arms that were scored on all items their means: equal ones are equal floats."""
+        complete = (cells.reached == cells.size) & (not cells.sampled)
+        if complete.any():
+            means = self.means(cells)[complete]
+            self.most[complete] = means + cells.rounding
+            self.least[complete] = means - cells.rounding
 
     def before(self, _: ScoredCells) -> BoolArray:
         """[i, j]: j is not among the best without i, by the bounds that were computed."""
@@ -286,6 +296,7 @@ class SingleEvidence:
             np.where(places < self.first, SINGLE_VARIANCE, self.variance),
             self.gaps,
             sampled=cells.sampled,
+            rounding=cells.rounding,
         )
         return band.upper(self.weights, level, most)
 
@@ -358,7 +369,7 @@ class ItemsRace:
         self.problem = self._sought()
         self.graph = self._graph()
         assert self.problem.items is not None
-        self.cells = ScoredCells.of(self.problem.items, problem.n_arms)
+        self.cells = ScoredCells.of(self.problem.items, problem.n_arms, problem.blur)
         self.evidence = evidence_for(self.problem, self.cells)
         self.budget = Budget(problem)
         self.ties: IntArray = rng.permutation(problem.n_arms)
@@ -507,8 +518,8 @@ class ItemsRace:
         return agreeing(found, self.chosen)
 
     def regret(self, bound: float) -> float:
-        """A bound on the total loss of the choice as one on its regret.
+        """A bound on the total loss of the choice as one on its regret, rounded up.
 
         Of mirrored arms it is the same loss, shared by another number of arms."""
-        regret = bound / self.problem.k / self.fullness
+        regret = (1 + ROUNDED) * bound / self.problem.k / self.fullness
         return regret * self.problem.k / self.asked.k if self.mirrored else regret

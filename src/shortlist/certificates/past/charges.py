@@ -53,7 +53,15 @@ from scipy.special import (
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 from shortlist.certificates.frame import LogSwaps, log_swaps, tiers_of
 from shortlist.certificates.items import race
-from shortlist.certificates.items.bound import EXACT, BettingUpperBound, largest_matching
+from shortlist.certificates.items.bound import (
+    EXACT,
+    LAST_DIGIT,
+    ROUNDINGS,
+    BettingUpperBound,
+    have_exact_sums,
+    largest_matching,
+    outward,
+)
 from shortlist.certificates.pairs.bound import curvature
 from shortlist.confidence import JEFFREYS, TYPICAL
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
@@ -496,29 +504,46 @@ class MatrixBounds:
         return tuple(k for k in sizes if int(self.tiers(k)[0].sum()) == k)
 
     def regret(self, chosen: BoolArray) -> float:
-        """A bound on the regret of a set: its largest matching with the other arms."""
+        """A bound on the regret of a set, rounded up: its largest matching with the other arms."""
         between = self.above[np.ix_(chosen, ~chosen)]
-        return largest_matching(between) / int(chosen.sum())
+        return (1 + ROUNDED) * largest_matching(between) / int(chosen.sum())
 
 
-def matrix_bounds(scores: FloatArray, delta: float, rng: np.random.Generator) -> MatrixBounds:
-    """Bounds for a matrix of scores in [0, 1], NaN where there is none: (arms, items)."""
-    n = len(scores)
+def matrix_bounds(
+    scores: FloatArray, delta: float, rng: np.random.Generator, blur: float = 0.0
+) -> MatrixBounds:
+    """Bounds for a matrix of scores in [0, 1], NaN where there is none: (arms, items).
+
+    `blur` is the rounding error of a mean on the way to the unit scale. An arm with all scores has
+    its mean at both ends: equal means are equal floats."""
+    n, size = scores.shape
     seen = ~np.isnan(scores)
-    order = rng.permutation(scores.shape[1])
+    order = rng.permutation(size)
     shared = _shared(seen)
     paired = shared and n <= MOST_PAIRED
     level = 2 * n / (delta / 2 if paired else delta)
+    rounding = 0.0 if have_exact_sums(scores[seen]) else (size + ROUNDINGS) * 2.0**-53 + blur
     placed, counts = _placed(scores[:, order], seen[:, order], rng, shared=shared)
-    high = _upper(placed, counts, scores.shape[1], level)
-    low = 1 - _upper(1 - placed, counts, scores.shape[1], level)
-    above = high[None, :] - low[:, None]
-    if paired:
-        above = np.minimum(above, _differences(placed, counts, scores.shape[1], delta / 2))
-    np.fill_diagonal(above, 0.0)
     sums = np.where(seen, scores, 0.0).sum(1)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    return MatrixBounds(means, low, high, above)
+    high = _upper(placed, counts, size, level) + rounding
+    low = 1 - _upper(1 - placed, counts, size, level) - rounding
+    high = np.where(counts == size, means + rounding, high)
+    low = np.where(counts == size, means - rounding, low)
+    above = outward(high[None, :] - low[:, None])
+    if paired:
+        apart = _differences(placed, counts, size, delta / 2) + 2 * rounding
+        above = np.minimum(above, outward(apart))
+    np.fill_diagonal(above, 0.0)
+    return MatrixBounds(means, *_shown(means, low, high, counts == size), above)
+
+
+def _shown(
+    means: FloatArray, low: FloatArray, high: FloatArray, complete: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of intervals, rounded outward; the mean where an arm has all scores."""
+    low, high = np.maximum(low - LAST_DIGIT, 0.0), np.minimum(high + LAST_DIGIT, 1.0)
+    return np.where(complete, means, low), np.where(complete, means, high)
 
 
 def _shared(seen: BoolArray) -> bool:
