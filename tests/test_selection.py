@@ -211,6 +211,20 @@ def test_an_error_of_the_function_is_passed_on_with_the_arm() -> None:
     ]
 
 
+def test_an_arm_that_fails_may_retire() -> None:
+    def fails(arm: str, seed: int) -> bool:
+        if arm == "broken":
+            raise OSError("gone")
+        return coin({"good": 0, "bad": 4, "broken": 1}[arm], seed)
+
+    arms = ["good", "bad", "broken"]
+    how: dict[str, Any] = {"arms": arms, "k": 1, "epsilon": 0.3, "retries": 0, "progress": False}
+    result = shortlist.select(fails, on_failure="retire", **how)
+    assert [arm.label for arm in result.arms if arm.retired] == ["broken"]
+    with pytest.raises(OSError, match="gone"):
+        shortlist.select(fails, **how)
+
+
 def test_a_function_that_runs_out_is_not_taken_for_the_end_of_the_search() -> None:
     values = iter([0.5] * 20)
     for executor in (None, "threads"):

@@ -13,7 +13,7 @@ from command_line import invoke
 from shortlist import Arm, Experiment, Matching, Result, SubGaussian, select, simulate
 from shortlist.engine import export_lines, import_lines
 from shortlist.engine.tickets import Numbering, shared_seed
-from shortlist.errors import InvalidInput, Unfinished, UnsupportedGoal
+from shortlist.errors import InvalidInput, InvalidReward, Unfinished, UnsupportedGoal
 from shortlist.search import Pulls
 from shortlist.stores.base import MemoryStore
 
@@ -182,6 +182,66 @@ def test_void_seeds_are_replayed_from_any_store_in_any_order(place: str, tmp_pat
     copy = MemoryStore()
     import_lines(export_lines(made.store, "experiment"), copy)
     assert counted(Experiment.open(copy).result()) == counted(alone)
+
+
+@pytest.mark.parametrize("place", ["memory", "void.db"])
+def test_select_voids_the_same_seeds_as_an_experiment(place: str, tmp_path: Path) -> None:
+    where: dict[str, Any] = {} if place == "memory" else {"store": tmp_path / place}
+    result = select(fails_on, **ASKED, **AT_ONCE, **where, progress=False)
+    assert counted(result) == counted(Experiment.create(**ASKED, **AT_ONCE).run(fails_on))
+    assert result.spent is not None
+    assert result.spent > result.pulls
+
+
+def test_select_voids_a_seed_after_the_last_retry_only() -> None:
+    tries: dict[tuple[str, int], int] = {}
+
+    def fails_once(design: str, seed: int) -> float:
+        tries[design, seed] = tries.get((design, seed), 0) + 1
+        if len(tries) == 5 and tries[design, seed] == 1:
+            raise OSError("the machine is gone")
+        return run(design, seed)
+
+    result = select(fails_once, **ASKED, on_failure="void", retries=1, progress=False)
+    assert counted(result) == counted(select(run, **ASKED, progress=False))
+    assert max(tries.values()) == 2
+
+
+def test_select_async_and_threads_void_the_same_seeds() -> None:
+    async def later(design: str, seed: int) -> float:
+        return fails_on(design, seed)
+
+    alone = counted(select(fails_on, **ASKED, **AT_ONCE, progress=False))
+    assert counted(select(later, **ASKED, **AT_ONCE, progress=False)) == alone
+    threads = select(fails_on, **ASKED, **AT_ONCE, executor="threads", workers=3, progress=False)
+    assert counted(threads) == alone
+
+
+def test_select_raises_the_error_of_a_replication_unless_seeds_may_be_void() -> None:
+    with pytest.raises(OSError, match="the machine is gone"):
+        select(fails_on, **ASKED, retries=0, progress=False)
+
+
+def test_select_ends_when_an_arm_always_fails() -> None:
+    def broken(design: str, seed: int) -> float:
+        if design == "c":
+            raise OSError("no licence")
+        return run(design, seed)
+
+    with pytest.raises(Unfinished, match="no licence") as raised:
+        select(broken, **ASKED, **AT_ONCE, progress=False)
+    assert vars(raised.value)["partial"].top
+
+
+def test_a_bad_reward_ends_select_and_voids_no_seed() -> None:
+    with pytest.raises(InvalidReward):
+        select(lambda design, seed: float("nan"), **ASKED, **AT_ONCE, progress=False)
+
+
+def test_pulls_that_are_made_together_cannot_void_a_seed() -> None:
+    asked = {**ASKED, **AT_ONCE}
+    with pytest.raises(InvalidInput, match="`on_failure` is 'void', but `pull_many` makes many"):
+        select(pull_many=lambda arm, times: [0.0] * times, **asked, progress=False)
 
 
 def test_threads_void_the_same_seeds() -> None:

@@ -24,7 +24,7 @@ from shortlist.engine.rate import RateGiven
 from shortlist.engine.runnable import show_progress
 from shortlist.engine.tickets import State
 from shortlist.engine.workers import Job, quietly, this_program, work, work_async
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, Unfinished
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
 from shortlist.quotas import ConstraintGiven, QuotasGiven
@@ -32,7 +32,16 @@ from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
-from shortlist.spec import FIELDS, Certificate, Order, Population, Seeds, UnitName, documented
+from shortlist.spec import (
+    FIELDS,
+    Certificate,
+    OnFailure,
+    Order,
+    Population,
+    Seeds,
+    UnitName,
+    documented,
+)
 from shortlist.validation import (
     MOST_WORKERS,
     RngGiven,
@@ -48,7 +57,8 @@ from shortlist.validation import (
 class Selection:
     """One call of `select`: an experiment, in memory or in a store, and the worker that runs it.
 
-    An error of the user's function ends the call; an experiment in a store can be continued."""
+    An error of the user's function ends the call, unless `on_failure` says otherwise; an experiment
+    in a store can be continued."""
 
     settings: Settings
     evaluation: Evaluation
@@ -62,14 +72,17 @@ class Selection:
     def run(self, executor: object, progress: bool) -> Result:
         """Make the pulls on `executor`."""
         with self._opened(progress) as (experiment, show):
-            work(experiment, self._job(show), executor)
-            return self._result(experiment)
+            return self._over(experiment, work(experiment, self._job(show), executor))
 
     async def run_async(self, progress: bool) -> Result:
         """Make the pulls in the running event loop."""
         with self._opened(progress) as (experiment, show):
-            await work_async(experiment, self._job(show))
-            return self._result(experiment)
+            return self._over(experiment, await work_async(experiment, self._job(show)))
+
+    def _over(self, experiment: Experiment, state: State) -> Result:
+        if state is State.STOPPED:  # errors that end the search were raised
+            raise Unfinished(experiment.status().trouble)
+        return self._result(experiment)
 
     def _job(self, show: Callable[[], None]) -> Job:
         here = self.store is None
@@ -125,8 +138,11 @@ def _pace(
 
 
 def _settings(given: dict[str, Any], *, stored: bool) -> Settings:
-    """The settings of a selection. Retries are up to a call: the next may have others."""
-    return Settings.of({**given, "retries": FIELDS["retries"].default}, stored=stored)
+    """The settings of a selection. Retries are up to a call: the next may have others.
+
+    So a failure that is recorded is one after the last retry."""
+    kept = FIELDS["retries"].default if given["on_failure"] == "stop" else 0
+    return Settings.of({**given, "retries": kept}, stored=stored)
 
 
 def _evaluation(
@@ -136,6 +152,9 @@ def _evaluation(
     settings: Settings,
 ) -> Evaluation:
     shared = settings.problem.shared_seeds
+    if pull_many is not None and settings.on_failure != "stop":
+        rule = "`pull_many` makes many pulls at once, and one cannot fail alone; give `pull`"
+        raise InvalidInput(f"`on_failure` is {settings.on_failure!r}, but {rule}")
     return Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items, shared=shared)
 
 
@@ -180,6 +199,7 @@ def select(
     store: Place | None = None,
     name: str = "experiment",
     retries: int = 2,
+    on_failure: OnFailure = "stop",
     timeout: float | None = None,
 ) -> Result:
     """Find the `k` best of `arms` by pulling them, with as few pulls as possible.
@@ -258,8 +278,10 @@ def select(
         store: File or store that keeps every reward: the same call then continues where this one
             ended, by Ctrl-C, an error or a crash. Default: memory.
         name: Name of the experiment in the store.
-        retries: How often to retry a failed call, after growing pauses. Then its error ends the
-            search; an error of the very first call ends it at once.
+        retries: How often to retry a failed call, after growing pauses.
+        on_failure: After the last retry: "stop" raises the error, and that of the very first call
+            without a retry; "retire" lets the arm leave the search; "void", on shared seeds, drops
+            the seed for all arms. Both take `pull`, not `pull_many`.
         timeout: Seconds after which a call has failed. Default: no limit.
 
     Returns:
@@ -268,6 +290,7 @@ def select(
     Raises:
         InvalidInput: An argument is not valid, or arguments do not go together.
         InvalidReward: The function returned a reward that does not keep to `rewards`.
+        Unfinished: Calls failed, and `on_failure` could not help any more.
         StoreExists: The store has an experiment of that name with other settings.
 
     An error carries the result so far as `partial`.
@@ -332,6 +355,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     store: Place | None = None,
     name: str = "experiment",
     retries: int = 2,
+    on_failure: OnFailure = "stop",
     timeout: float | None = None,
 ) -> Result:
     """`select` with an async function, in the event loop that is running, such as a notebook's.

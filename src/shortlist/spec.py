@@ -329,7 +329,6 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         setting(
             "After the last retry: stop the experiment, retire the arm, or on shared seeds void"
             " the seed for all arms.",
-            select="the error of the function is raised",
             simulate="simulated pulls do not fail",
             forecast="simulated pulls do not fail",
         ),

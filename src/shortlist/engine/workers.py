@@ -122,7 +122,7 @@ class Job:
     workers: int | None  # calls at a time; None for as many as suit the executor
     worker: str  # its name
     show: Callable[[], None]  # called after every step
-    raising: bool = False  # whether a pull that fails ends the work, instead of being told
+    raising: bool = False  # whether a bad reward or a failure that ends the work is raised
     batch: int | None = 1  # the most pulls in a call; None for any number
     here: bool = False  # whether calls are made in this thread, as is possible where none can lapse
     lasting: bool = True  # whether rewards told after an error are of use
@@ -293,8 +293,8 @@ class Worker:
         self._hold = STRETCH if job.here else 0.0  # seconds that a reward may wait to be told
         self._begun = 0  # calls
         self._attempts: Counter[int] = Counter()  # that failed, by ticket
-        # whether an error of the very first call is raised: it is no accident
-        self._eager = job.raising or experiment.settings.on_failure == "stop"
+        # whether a failure ends the work; an error of the very first call is then raised at once
+        self._stops = experiment.settings.on_failure == "stop"
         self._begun_at: dict[int, float] = {}  # when calls under way began, by ticket
         self._seconds: dict[int, float] = {}  # of the calls that ended last
         self._dry = False  # whether there were no more tickets the last time
@@ -396,7 +396,7 @@ class Worker:
         if block.items is not None:
             several = [self._item(block.items[each]) for each in places]
             item = several if self._many else several[0]
-        eager = self._eager and self._begun == 1
+        eager = self._stops and self._begun == 1
         failed = self._attempts[block.ids[first]] if self._attempts else 0
         pause = back_off(failed) if failed else 0.0
         label, draw = block.labels[first], block.draws[first]
@@ -606,7 +606,7 @@ class Worker:
     def _failed(self, call: Call, error: BaseException) -> None:
         if self._pace is not None:
             self._pace.drop(call.ticket)
-        if self.job.raising:
+        if self.job.raising and self._stops:
             raise named(error, call)
         reason = str(error) or type(error).__name__
         if not call.first:
