@@ -12,6 +12,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 attack: export SHORTLIST_ATTACK_SEED := $(or $(SHORTLIST_ATTACK_SEED),$(shell date +%s))
 attack: export SHORTLIST_ATTACK_SCALE := $(or $(SHORTLIST_ATTACK_SCALE),100)
+# Tests start many processes, and import hundreds of modules: what is compiled is kept.
+export PYTHONDONTWRITEBYTECODE :=
 COVERED := 98  # percent of lines and branches that tests run, and may not fall below
 
 .PHONY: run test check docs package mutants lowest attack install clean

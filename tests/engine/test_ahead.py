@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,13 @@ def score(ticket: Ticket) -> float:
     return float(SCORES[ticket.arm, ticket.item])
 
 
+@cache
 def undisturbed() -> Experiment:
     """An experiment whose results come in at once, in order."""
     experiment = Experiment.create(8, store=MemoryStore(), **WIDE)
     while tickets := experiment.ask(1):
         experiment.tell(tickets[0], score(tickets[0]))
     return experiment
-
-
-REFERENCE = undisturbed()
-ANSWER = REFERENCE.result()
-STEPS = REFERENCE._known.replay.digests
 
 
 @pytest.mark.parametrize("seed", range(number_of_runs(4, 300)))
@@ -60,10 +57,8 @@ def test_any_order_of_results_gives_the_same_batches_and_answer(seed: int, worke
         if reopened and rng.random() < 0.1:
             experiment = Experiment.open(store, "experiment")
     assert experiment.state() is State.FINISHED
-    assert experiment._known.replay.digests == STEPS
+    assert log_of(experiment) == log_of(undisturbed())
     result = experiment.result()
-    assert (result.top, result.regret_bound) == (ANSWER.top, ANSWER.regret_bound)
-    assert result.table == ANSWER.table
     assert Experiment.open(store, "experiment").result().to_json() == result.to_json()
 
 
@@ -189,9 +184,10 @@ def test_the_pull_function_takes_its_time_and_nothing_changes(tmp_path: Path) ->
         shortlist.select(slow, arms=8, workers=workers, progress=False, store=store, **WIDE)
         for workers, store in ((3, None), (12, None), (12, tmp_path / "a.db"))
     ]
-    assert {result.top for result in found} == {ANSWER.top}
-    assert {result.regret_bound for result in found} == {ANSWER.regret_bound}
-    assert {result.pulls for result in found} == {ANSWER.pulls}
+    answer = undisturbed().result()
+    assert {result.top for result in found} == {answer.top}
+    assert {result.regret_bound for result in found} == {answer.regret_bound}
+    assert {result.pulls for result in found} == {answer.pulls}
 
 
 def test_workers_set_the_defaults_when_an_experiment_is_made_and_never_again(
@@ -337,7 +333,10 @@ def test_an_arm_that_retires_between_batches_asked_for_ahead_keeps_the_bound(see
     experiment = Experiment.create(8, store=store, **WIDE)
     out: list[Ticket] = []
     last = rng.randint(90, 300)
-    while experiment.status().told < last and (out := [*out, *experiment.ask(30)]):
+    for _ in range(last):
+        out += experiment.ask(30)
+        if not out:
+            break
         ticket = out.pop(rng.randrange(len(out)))
         experiment.tell(ticket, score(ticket))
     if experiment.state() is not State.FINISHED:
