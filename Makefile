@@ -52,7 +52,7 @@ lowest:
 
 attack: install
 	@echo SHORTLIST_ATTACK_SEED=$(SHORTLIST_ATTACK_SEED) SHORTLIST_ATTACK_SCALE=$(SHORTLIST_ATTACK_SCALE)
-	$(BIN)/pytest -n auto -m 'attack or rates'
+	$(BIN)/pytest -n auto -m 'attack or rates or hypothesis'
 
 install: $(STAMP)
 

@@ -15,9 +15,10 @@ from shortlist.search import Pulls, Rewards
 from shortlist.simulation.worlds import Bandit
 
 ATTACKS = Path(__file__).parent / "attack"
-# A busy machine is no failure, and `make test` tries the same examples in every run.
+# A busy machine is no failure, and `make test` tries the same few examples in every run.
 settings.register_profile(
     "shortlist",
+    max_examples=50 * SCALE,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=SCALE == 1,

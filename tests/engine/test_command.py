@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from waiting import ended, until
 
@@ -80,7 +80,6 @@ def test_a_label_is_one_argument_whatever_it_holds(
 FILLED = Command(f"{PYTHON} --arm={{arm}} {{arm}}{{seed}} end")
 
 
-@settings(max_examples=200)
 @given(st.text())
 def test_filling_in_never_changes_the_number_of_arguments(label: str) -> None:
     assert FILLED.arguments(label, **NUMBERS)[1:] == [f"--arm={label}", f"{label}{2**62}", "end"]

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 import shortlist
@@ -12,7 +14,7 @@ from shortlist.cells import Cells
 from shortlist.reward_models import Binary
 from shortlist.stores.base import MemoryStore
 
-RUNS, ITEMS, DELTA = 30, 500, 0.1
+RUNS, ITEMS, DELTA = number_of_runs(10, 300), 500, 0.1
 
 
 def scores_of(seed: int) -> FloatArray:
@@ -32,6 +34,7 @@ def chosen_by_value(scores: FloatArray, seed: int) -> FloatArray:
     return known
 
 
+@pytest.mark.rates
 def test_the_promise_stands_if_the_first_items_of_the_seed_are_known_because_of_their_scores() -> (
     None
 ):

@@ -113,6 +113,7 @@ def chance_of_a_wrong_choice() -> float:
     return float(1 - binom.pmf(counts, PULLS, BETTER) @ both_less)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("late", "wrong"), [("wait", 1), (0, 1), ("again", RUNS)])
 def test_a_choice_where_slow_means_bad_is_as_wrong_as_docs_late_says(late: Any, wrong: int) -> None:
     assert wrong_choices(slow_means_bad, on_late=late) == wrong
@@ -120,6 +121,7 @@ def test_a_choice_where_slow_means_bad_is_as_wrong_as_docs_late_says(late: Any, 
     assert fair == (late != "again")
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("late", ["wait", "again"])
 def test_a_choice_where_slow_means_nothing_is_right_either_way(late: Any) -> None:
     wrong, chance = wrong_choices(slow_means_nothing, on_late=late), chance_of_a_wrong_choice()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attack_scale import SCALE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,7 +78,7 @@ def starts_of(pace: Pace, clock: Simulated, number: int, gaps: list[float]) -> l
     st.sampled_from([1, 2.5, 59, 60, 61, 90, 150, 600]),
     st.lists(st.sampled_from([0.0, 0.0, 0.01, 0.3, 2.0, 45.0, 61.0]), min_size=1, max_size=9),
 )
-@settings(max_examples=40)
+@settings(max_examples=20 * SCALE)
 def test_no_minute_has_more_requests_than_allowed(per_minute: float, gaps: list[float]) -> None:
     simulated = Simulated()
     pace = Pace({"requests": per_minute}, simulated)

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
+from scipy.stats import binom
 
 import shortlist
 from shortlist.driver import Outcome
@@ -293,10 +295,12 @@ def test_the_batch_in_which_an_arm_leaves_is_in_the_log() -> None:
     assert all(ticket.arm != 2 for ticket in experiment.ask(50))
 
 
+@pytest.mark.rates
 def test_the_promise_is_about_those_that_stay() -> None:
     """Arms leave at random moments, and the bounds among the others are wrong as seldom."""
     wrong = reached = 0
-    for seed in range(60):
+    runs = number_of_runs(20, 1000)
+    for seed in range(runs):
         rng = np.random.default_rng(seed)
         means = rng.choice([0.2, 0.5, 0.8], 6)
         experiment = Experiment.create(6, 2, epsilon=0.2, delta=0.2, rewards="binary", seed=seed)
@@ -316,8 +320,8 @@ def test_the_promise_is_about_those_that_stay() -> None:
             top = [stay.tolist().index(arm) for arm in result.top]
             wrong += aggregate_regret(means[stay], top) > result.regret_bound
             reached += 1
-    assert reached > 10
-    assert wrong <= 20  # P(Bin(60, 0.2) > 20) < 0.01
+    assert reached > runs / 6
+    assert wrong <= binom.isf(0.01, runs, 0.2)
 
 
 def test_an_algorithm_of_which_it_is_not_proved_promises_nothing_then() -> None:
