@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import shortlist
 from shortlist.cli import main
-from shortlist.errors import Doubtful, ShortlistError
+from shortlist.errors import Doubtful, InvalidInput, ShortlistError
 
 
 def cautions(action: Callable[[], Any]) -> list[str]:
@@ -79,7 +79,7 @@ def test_an_experiment_warns_of_what_it_is_told_and_has_kept_it() -> None:
 @pytest.mark.parametrize(
     ("asked", "most"),
     [
-        ({"k": 1, "epsilon": 1.0}, "1:"),
+        ({"k": 1, "epsilon": 1.0, "rewards": "binary"}, "1:"),
         ({"k": 4, "epsilon": 0.25}, "0.25:"),  # only one of four can be wrong
         ({"k": 1, "epsilon": 10, "rewards": (-5, 5)}, "10:"),
     ],
@@ -90,6 +90,12 @@ def test_an_epsilon_that_any_choice_keeps_to_is_warned_of(asked: dict[str, Any],
     assert f"more than {most}" in said[0]
     less = {**asked, "epsilon": asked["epsilon"] * 0.99}
     assert cautions(lambda: shortlist.Experiment.create(5, **less)) == []
+
+
+def test_an_epsilon_in_another_unit_than_undeclared_rewards_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="`epsilon` is 5, but rewards are from 0 to 1 unless"):
+        shortlist.select(lambda arm: 120.0, arms=9, k=1, epsilon=5)
+    assert len(cautions(lambda: shortlist.Experiment.create(3, 1, epsilon=5, rewards=(0, 1)))) == 1
 
 
 def test_a_budget_that_cannot_prove_epsilon_is_warned_of_before_anything_is_spent() -> None:
@@ -122,7 +128,7 @@ def test_the_command_line_warns_in_a_line_on_stderr(tmp_path: Path) -> None:
     words = ["run", str(arms), "--pull", "echo 0.4{arm}", "-k", "1", "--budget", "60"]
     done = CliRunner().invoke(main, [*words, "--format", "json"])
     asked = ["create", str(arms), "-k", "1", "--epsilon", "3", "--store", str(store)]
-    made = CliRunner().invoke(main, asked)
+    made = CliRunner().invoke(main, [*asked, "--rewards", "binary"])
     assert done.exit_code == made.exit_code == 0
     assert done.stderr.count("Warning: every arm gave one number") == 1
     assert made.stderr.startswith("Warning: `epsilon` is 3")

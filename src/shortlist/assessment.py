@@ -365,11 +365,11 @@ def assess(
                 raise InvalidInput(f"`{name}` is given, but goes with counts, not with scores")
         found_there = assess_scores(scores, k, delta, rewards, minimize=minimize, seed=seed)
         return replace(found_there, frames=library_of(scores))
+    given = counts_of(counts)
     if fixed is None:
         raise InvalidInput(NOT_GIVEN)
     fixed, minimize = flag("fixed", fixed), flag("minimize", minimize)
     delta = number("delta", delta, above=LEAST_DELTA, below=1)
-    given = counts_of(counts)
     labels = _labels(given)
     k = whole("k", k, at_least=1)
     check_choice(len(labels), k)

@@ -242,9 +242,10 @@ def caution_about(problem: Problem, algorithm: Algorithm, options: dict[str, obj
         return
     most = model.widest_gap * model.scale * min(problem.k, problem.n_arms - problem.k) / problem.k
     if goal.epsilon >= most:
+        percent = "; 5 percent are 0.05 or '5%'" if goal.epsilon >= 1 >= model.scale else ""
         caution(
             f"`epsilon` is {given_text(goal.epsilon)}, but no choice of {problem.k} of"
-            f" {problem.n_arms} arms can lose more than {bound_text(most)}: any will do"
+            f" {problem.n_arms} arms can lose more than {bound_text(most)}: any will do{percent}"
         )
     elif (goal.budget is not None or _may_bind(problem)) and _can_try(problem, algorithm):
         _caution_about_end(problem, goal, algorithm, options)

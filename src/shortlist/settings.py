@@ -48,6 +48,7 @@ from shortlist.errors import (
     UnknownName,
 )
 from shortlist.features import Features, checked_linear, features_of
+from shortlist.formatting import given_text
 from shortlist.problem import (
     FixedConfidence,
     Goal,
@@ -220,6 +221,7 @@ class Settings:
         _check_drawn(asked.cells, search)
         if asked.problem.traffic is not None:
             _check_live(values, search)
+        _check_declared(values["rewards"], asked.problem)
         caution_about(asked.problem, search, asked.options)
         values["on_late"] = checked_late(values["on_late"], values["lease"], asked.problem.rewards)
         spec = _spec(values, asked, search, told) if stored else None
@@ -403,6 +405,17 @@ def traffic_of(values: Mapping[str, Any]) -> Traffic | None:
                 f"`{name}` is {values[name]}, but only a test with `drift` has blocks"
             )
     return None
+
+
+def _check_declared(rewards: object, problem: Problem) -> None:
+    """Refuse an epsilon in another unit than rewards, which are from 0 to 1 if not declared."""
+    goal = problem.goal
+    if rewards is None and isinstance(goal, FixedConfidence) and goal.epsilon >= 1:
+        raise InvalidInput(
+            f"`epsilon` is {given_text(goal.epsilon)}, but rewards are from 0 to 1 unless `rewards`"
+            " are declared, and no choice can lose more than 1 then: declare a range (low, high),"
+            " SubGaussian(sigma) or 'normal' for others; 5 percent are 0.05 or '5%'"
+        )
 
 
 def _batches_of_traffic(

@@ -188,6 +188,8 @@ def listed(name: str, values: object, rule: str = "a list of numbers") -> npt.ND
         array = np.asarray(values)
     except Exception as error:  # lists of different lengths, or an object of the user's
         raise InvalidInput(f"`{name}` is {shown(values)}, but must be {rule}") from error
+    if array.ndim == 0:
+        raise InvalidInput(f"`{name}` is {shown(values)}, but must be {rule}")
     if array.ndim != 1:
         raise InvalidInput(f"`{name}` has shape {array.shape}, but must be {rule}")
     return array

@@ -586,7 +586,14 @@ def refused(result: Result, status: int, message: str) -> None:
             ["create", "arms.csv", "-k", "2", "--store", "x.db"],
             "neither `epsilon` nor `budget` is given",
         ),
-        (["create", "none.csv", "-k", "2", "--store", "x.db"], "File 'none.csv' does not exist"),
+        (
+            ["create", "none.csv", "-k", "2", "--store", "x.db"],
+            "File 'none.csv' does not exist. It is a file with one arm per line",
+        ),
+        (
+            ["tell", "day.csv", "--store", "x.db"],
+            "'day.csv' is not a valid integer. A file goes with --file",
+        ),
         (
             ["create", "arms.csv", *MAKE, "--rewards", "high"],
             "'high' must be LOW,HIGH or binary or normal or sub-gaussian:SIGMA",

@@ -143,6 +143,8 @@ def test_a_function_must_have_room_for_what_it_is_called_with_first() -> None:
         select(pull_many=lambda arm, seed: [0.5], arms=2, k=1, budget=4)
     with pytest.raises(InvalidInput, match="with an arm first"):
         select(lambda seed: 0.5, arms=2, k=1, budget=4)
+    with pytest.raises(InvalidInput, match="is called with an arm and an item, but takes less"):
+        select(lambda arm: 0.5, arms=2, k=1, budget=4, items=3)
 
 
 def test_a_refused_result_is_not_counted_at_all() -> None:

@@ -116,11 +116,14 @@ def test_blocks_count_in_the_order_in_which_they_were_opened() -> None:
     for name, each in told:
         in_order.tell_counts(name, each)
     for name, each in told[1:]:
-        assert out_of_order.tell_counts(name, each).state == "waiting"
+        receipt = out_of_order.tell_counts(name, each)
+        assert (receipt.state, receipt.reason) == ("waiting", "block '0' is open and not told")
         assert out_of_order.result(partial=True).regret_bound is None
     waiting = out_of_order.status()
     assert waiting.waiting == 600
     assert waiting.live == "0 blocks counted, 1 not told yet, the first is '0'"
+    uncounted = "600 rewards are not counted: an earlier block is open and not told."
+    assert uncounted in str(out_of_order.result(partial=True))
     assert out_of_order.tell_counts(*told[0]).state == "counted"
     assert out_of_order.result() == in_order.result()
 

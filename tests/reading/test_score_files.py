@@ -248,7 +248,10 @@ CELL = {"arm": ["a", "a"], "item": ["x", "x"]}
         (written(polars.DataFrame({"arm": ["a"], "x": [np.inf]})), "row 1 says inf, but a score"),
         (written(polars.DataFrame({"arm": ["a"], "x": ["good"]})), "row 1 says 'good', but a sc"),
         (written(polars.DataFrame({"arm": ["a"], "x": [[1.0]]})), "row 1 says .1.0., but a score"),
-        (written(polars.DataFrame({"arm": ["a", "a"], "x": [1, 0]})), "has two arms 'a', but"),
+        (
+            written(polars.DataFrame({"arm": ["a", "a"], "x": [1, 0]})),
+            "has two arms 'a', but names must differ unless every line is a cell, in columns arm,",
+        ),
         (written(polars.DataFrame({"arm": ["z"], "q1": [1]})), "has scores of arm 'z', but there"),
         (written(polars.DataFrame({"arm": ["a"], "q99": [1]})), "has scores of item 'q99', but"),
         (written(polars.DataFrame({"arm": [], "q1": []})), "has no scores, but must have a line"),

@@ -29,9 +29,22 @@ if TYPE_CHECKING:
 
 TERMS = frozenset(["cost", "limit", "group"])  # columns of an arm besides its label
 ALIKE = frozenset(["costs", "price", "prices", "limits", "max", "maximum", "quota"])
+
+
+class ArmsFile(click.Path):
+    """The name of a file with arms; the error for a label says that it must be a file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As any path."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message} It is a file with one arm per line; - is stdin.", param, ctx)
+
+
 arms_argument = click.argument(
     "arms",
-    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+    type=ArmsFile(exists=True, dir_okay=False, readable=True, allow_dash=True),
     metavar="ARMS",
 )
 

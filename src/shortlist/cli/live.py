@@ -44,6 +44,7 @@ from shortlist.reading.files import FileLine, open_text, read_columns
 if TYPE_CHECKING:
     from shortlist import Client, Experiment
     from shortlist.engine import Handout
+    from shortlist.engine.blocks import CountsReceipt
 
 SUMS = ("sum", "conversions")  # names of the column with the sums
 METRIC = "metric:"  # begins the name of a column with the sums of a metric
@@ -153,8 +154,19 @@ def ask(
         context.exit(NOT_YET if handout.state == "pending" else OVER)
 
 
+class TicketNumber(click.types.IntParamType):
+    """The number of a ticket; the error for a file names the options that take one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As any whole number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message} A file goes with --file, counts of a live test with --counts.", param, ctx)
+
+
 @click.command(context_settings={"ignore_unknown_options": True})  # -1.5 is a reward, not an option
-@click.argument("ticket", type=int, required=False)
+@click.argument("ticket", type=TicketNumber(), required=False)
 @click.argument("reward", type=float, required=False)
 @click.option(
     "--file",
@@ -604,7 +616,7 @@ def tell_counts(path: str, block: str | None, store: str, name: str | None) -> N
             }
             try:
                 receipt = experiment.tell_counts(each, counts, metrics=metrics)
-                note(f"block {each!r}: {receipt.state}")
+                note_receipt(receipt)
             except ConflictingReward as error:
                 refused.append(error)
     for other in refused[1:]:
@@ -617,7 +629,13 @@ def void_block(block: str, reason: str, store: str, name: str | None) -> None:
     """Leave out a block whose data were lost."""
     with open_experiment(store, name) as experiment:
         receipt = experiment.void_block(block, reason)
-    note(f"block {block!r}: {receipt.state}")
+    note_receipt(receipt)
+
+
+def note_receipt(receipt: "CountsReceipt") -> None:
+    """Say on stderr what became of a block, and why."""
+    because = f": {receipt.reason}" if receipt.reason else ""
+    note(f"block {receipt.block!r}: {receipt.state}{because}")
 
 
 def read_counts(path: str, block: str | None) -> dict[str, BlockCounts]:

@@ -61,7 +61,7 @@ class CountsReceipt:
     #: "counted", "waiting" for an earlier block, "skipped", "refused", "void", or "unused" after
     #: the end
     state: str
-    reason: str = ""  #: why it was refused or is void
+    reason: str = ""  #: why it waits, was refused or is void
 
 
 @dataclass(slots=True)
@@ -302,9 +302,16 @@ class Blocks:
         if block.refused:
             return CountsReceipt(block.name, "refused", MISMATCH)
         if block.number >= self.passed:
-            return CountsReceipt(block.name, "unused" if self.outcome is not None else "waiting")
+            return self._not_counted(block)
         skipped = traffic is not None and block.number < traffic.skip_blocks
         return CountsReceipt(block.name, "skipped" if skipped else "counted")
+
+    def _not_counted(self, block: TestBlock) -> CountsReceipt:
+        """Of a block after the end of the test, or behind one that is not told."""
+        if self.outcome is not None:
+            return CountsReceipt(block.name, "unused")
+        first = self.all[self.passed].name
+        return CountsReceipt(block.name, "waiting", f"block {first!r} is open and not told")
 
     def visitor_key(self, visitor: str) -> bytes:
         """The keyed hash of a visitor: one key per test, so that tests are independent."""

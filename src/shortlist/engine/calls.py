@@ -390,7 +390,13 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def _check_places(function: Callable[..., Any], first: str, places: int) -> None:
-    """Refuse a function whose first parameters have names that are given by name."""
+    """Refuse a function with too few parameters, or whose first ones are given by name."""
+    try:
+        signature(function).bind_partial(*range(places))
+    except TypeError:
+        raise InvalidInput(f"{shown(function)} is called with {first}, but takes less") from None
+    except ValueError:  # some built-in functions have no signature
+        return
     taken = [each.name for each in _parameters(function)[:places] if each.kind in BY_NAME]
     for name in taken:
         if name in wanted_by(function):

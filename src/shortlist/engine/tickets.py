@@ -478,6 +478,7 @@ def checked_reward(reward: object, name: str, model: RewardModel) -> float:
     number = real(reward)
     if not model.admits(number):
         other = "; for other rewards declare `rewards`" if math.isfinite(number) else ""
+        other = "; does the function return it?" if reward is None else other
         raise InvalidReward(f"{name} is {shown(reward)}, but must be {model.rule}{other}")
     return number
 

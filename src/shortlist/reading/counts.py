@@ -12,6 +12,7 @@ from shortlist.errors import InvalidInput
 from shortlist.reading.files import COLUMN, FileLine, check_called_arm, read_columns
 
 TOTALS = ("sum", "successes")
+HEADED = 6  # columns that a message names
 
 
 def read_totals(path: str, *also: str) -> list[FileLine]:
@@ -67,10 +68,14 @@ def check_header(path: str, first: int, header: Sequence[str], needed: Sequence[
             f"{path} has columns {' and '.join(TOTALS)}, but must have only one of them"
         )
     if not totals or not set(needed) <= set(names):
-        found = ", ".join(header) or "nothing"
+        more = f" and {len(header) - HEADED} more" if len(header) > HEADED else ""
+        found = ", ".join(header[:HEADED]) + more or "nothing"
+        hint = "" if COLUMN in names else "; a column `arm` names the arms"
+        hint = "; the sum is pulls times mean" if "mean" in names else hint
+        hint = "; scores on a test set go with `scores`" if len(names) > HEADED else hint
         raise InvalidInput(
             f"{path} begins with {found}, but must begin with columns {', '.join(needed)} and"
-            f" {' or '.join(TOTALS)}"
+            f" {' or '.join(TOTALS)}{hint}"
         )
 
 

@@ -242,7 +242,8 @@ def _check_distinct(path: str, kind: str, names: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InvalidInput(f"{path} has two {kind}s {name!r}, but their names must differ")
+            cells = " unless every line is a cell, in columns arm, item, score" * (kind == "arm")
+            raise InvalidInput(f"{path} has two {kind}s {name!r}, but names must differ{cells}")
         seen.add(name)
 
 

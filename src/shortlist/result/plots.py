@@ -64,9 +64,7 @@ def draw(
     `marks` has a marker per arm; by default it shows whether the arm is chosen."""
     named = _named(arms)
     places = _places(len(arms), named)
-    if ax is None:
-        height = FRAME + LINE * title.count("\n") + ROW * (places[-1] + 1 + LEGEND[0])
-        ax = new_figure(WIDTH, height).subplots()
+    ax = axes_of(ax, WIDTH, FRAME + LINE * title.count("\n") + ROW * (places[-1] + 1 + LEGEND[0]))
     own = {arm.label: MARKS[not arm.chosen] for arm in arms} if marks is None else marks
     pulled = [place for place, arm in enumerate(arms) if arm.mean is not None]
     for mark in MARKS if marks is None else dict.fromkeys(own[arm.label] for arm in arms):
@@ -92,6 +90,19 @@ def check_file(path: str) -> None:
         raise InvalidInput(
             "a picture is asked for, but matplotlib is not installed: pip install 'shortlist[plot]'"
         )
+
+
+def axes_of(ax: "Axes | None", width: float, height: float) -> "Axes":
+    """The axes to draw into: `ax`, or those of a new figure of this size in inches."""
+    if ax is None:
+        made: Axes = new_figure(width, height).subplots()
+        return made
+    if not hasattr(ax, "axhline"):
+        raise InvalidInput(
+            f"`ax` is {shown(ax)}, but must be axes of matplotlib; to save a picture:"
+            " plot().savefig('plot.png')"
+        )
+    return ax
 
 
 def new_figure(width: float, height: float) -> "Figure":

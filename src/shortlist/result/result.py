@@ -482,10 +482,10 @@ class Result(Tabular, Generic[LabelT]):
         if not waiting:
             return ""
         are = "is" if waiting == 1 else "are"
-        return (
-            f"{plural(waiting, 'reward')} {are} not counted: an earlier pull of the same arm is"
-            " missing."
-        )
+        missing = "an earlier pull of the same arm is missing"
+        if self.leads is not None:
+            missing = "an earlier block is open and not told"
+        return f"{plural(waiting, 'reward')} {are} not counted: {missing}."
 
     def _retired(self) -> str:
         """Retired arms."""

@@ -20,7 +20,7 @@ from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, 
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, family_in_order
 from shortlist.reading.scores import named_scores
 from shortlist.regret import ROUNDING
-from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
+from shortlist.result.plots import CHOSEN, REST, axes_of, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
@@ -154,7 +154,7 @@ class Runs(Tabular):
             >>> import shortlist
             >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
             >>> runs.plot().savefig("runs.png")"""
-        ax = new_figure(7.2, 3.6).subplots() if ax is None else ax
+        ax = axes_of(ax, 7.2, 3.6)
         ax.plot(self.pulls, self.regret, "o", color=CHOSEN, alpha=0.6)
         if self.epsilon is not None:
             ax.axhline(self.epsilon, color=REST, linestyle="--")
