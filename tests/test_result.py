@@ -282,7 +282,7 @@ def test_a_picture_shows_every_arm_and_its_interval(monkeypatch: pytest.MonkeyPa
     assert names == ["<b>fast</b>", "[red]new[/red]", "slow", "unseen"]
     assert ax.get_legend_handles_labels()[1] == ["chosen", "not chosen"]
     again = result().plot(ax=figure.subplots())
-    with pytest.raises(errors.InvalidInput, match=r"`ax` is 'a.png', but must be axes .* savefig"):
+    with pytest.raises(errors.InvalidInput, match=r"`ax` is 'a.png', but must be axes .*savefig"):
         result().plot("a.png")  # type: ignore[arg-type]
     assert again is figure
     monkeypatch.setattr("shortlist.result.plots.find_spec", lambda name: None)

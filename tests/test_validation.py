@@ -187,7 +187,7 @@ def test_a_list_is_measured_before_it_is_copied() -> None:
     with pytest.raises(InvalidInput, match=r"`x` has .* entries, but must have at most 1,000,000"):
         listed("x", range(10**30))
     assert listed("x", range(3)).tolist() == [0, 1, 2]
-    with pytest.raises(InvalidInput, match=r"`x` has shape \(\), but must be a list"):
+    with pytest.raises(InvalidInput, match=r"`x` is 3, but must be a list"):
         listed("x", 3)
 
 

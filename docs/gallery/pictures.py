@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import shortlist
 
@@ -15,6 +16,23 @@ MEANS = np.linspace(0.3, 0.7, 30)
 def evaluate(prompt: str, seed: int) -> bool:
     """Whether one question is answered rightly with this prompt."""
     return random.Random(seed).random() < RATES[prompt]
+
+
+def bound_against_pulls() -> Figure:
+    """The bound of a search, after every batch."""
+    experiment = shortlist.Experiment.create(
+        list(RATES), k=5, epsilon=0.05, rewards="binary", min_batch=50
+    )
+    experiment.run(evaluate, progress=False)
+    points = [(at, now.bound) for at, now in experiment.history() if now.bound is not None]
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(*zip(*points, strict=True), drawstyle="steps-post", color="#0072B2")
+    axes.axhline(0.05, color="#767676", linestyle="--")
+    axes.annotate("epsilon = 0.05", (0, 0.05), xytext=(4, 4), textcoords="offset points")
+    axes.set(xlabel="pulls", ylabel="regret bound", ylim=(0, None))
+    axes.set_title("The best 5 of 20 prompts: the bound after every batch", loc="left")
+    return figure
 
 
 def main() -> None:
@@ -37,6 +55,7 @@ def main() -> None:
             several, MEANS, k=5, epsilon=0.02, budgets=budgets, runs=50, seconds=None
         ).plot(),
     }
+    pictures["bound"] = bound_against_pulls()
     for name, figure in pictures.items():
         figure.savefig(Path(__file__).with_name(f"{name}.png"), dpi=90)
 

@@ -75,7 +75,13 @@ class Assessment(Tabular):
     With probability at least `confidence`, both are true: the mean reward of `top`, averaged over
     its arms, is at most `regret_bound` below that of the best set of its size (that is allowed, if
     there are quotas or a constraint); and the tiers "in" and "out" are right: in or out of the best
-    set."""
+    set.
+
+    Example:
+        >>> import shortlist
+        >>> found = shortlist.assess({"blue": (400, 48), "red": (400, 9)}, k=1, fixed=True)
+        >>> found.top, found.tiers["out"], found.confidence
+        (('blue',), ('red',), 0.95)"""
 
     top: tuple[OwnLabel, ...]  #: the arms with the best mean rewards, best first
     regret_bound: float  #: what this choice loses at most, in units of the rewards; may be infinite
@@ -152,7 +158,10 @@ class Assessment(Tabular):
         Filled circles are arms in tier "in", open circles are tied, crosses are "out".
 
         Args:
-            ax: Axes of matplotlib to draw into; default: those of a new figure."""
+            ax: Axes of matplotlib to draw into; default: those of a new figure.
+
+        Returns:
+            The figure."""
         from shortlist.result.plots import Mark, draw
 
         chosen, others = self._best_first()

@@ -346,6 +346,9 @@ class Client(Runnable):
         Args:
             name: Name of the experiment; None for the only one at the service.
 
+        Returns:
+            The client of that experiment.
+
         Raises:
             StoreMissing: There is no such experiment, or several and no name is given."""
         other = object.__new__(Client)
@@ -711,6 +714,9 @@ class Client(Runnable):
 
         Args:
             partial: Also before the search has finished: the current choice.
+
+        Returns:
+            The result, as `Experiment.result` gives it.
 
         Raises:
             Unfinished: The search has not finished, and `partial` is False."""

@@ -134,7 +134,10 @@ class Laminar:
         """The arms of a feasible set of largest total weight, in increasing order.
 
         Args:
-            weights: Weight of every arm."""
+            weights: Weight of every arm.
+
+        Returns:
+            Numbers of the arms: (k,)."""
         values = _weights(weights, self.n_arms)
         required, optional = self._root.greedy(values)
         return np.sort(np.array(required + optional[: self.k - len(required)], dtype=np.int64))
@@ -154,7 +157,10 @@ class Laminar:
         No group that j joins may be full, and none that i leaves may be at its least.
 
         Args:
-            chosen: Numbers of the chosen arms."""
+            chosen: Numbers of the chosen arms.
+
+        Returns:
+            A row per arm that comes in, a column per arm that goes out."""
         members = self._members()
         counts = members @ chosen
         limits = np.array(list(self.limits.values()), dtype=np.int64).reshape(-1, 2)
@@ -173,7 +179,10 @@ class Laminar:
         """The same quotas for these arms only, numbered from 0; refused if no set keeps to them.
 
         Args:
-            arms: Numbers of the arms that remain."""
+            arms: Numbers of the arms that remain.
+
+        Returns:
+            The quotas of the remaining arms."""
         place = {arm: position for position, arm in enumerate(arms.tolist())}
         groups = {
             name: [place[arm] for arm in members if arm in place]
@@ -217,7 +226,10 @@ class Quotas(Laminar):
         """The masks of the best sets for many vectors of weights: (rows, n).
 
         Args:
-            weights: Weight of every arm."""
+            weights: Weight of every arm.
+
+        Returns:
+            A row per vector of weights, True where an arm is in its set."""
         order = np.argsort(-weights, axis=1, kind="stable")
         group = self._group[order]  # (rows, n), best first
         same = group[:, :, None] == np.arange(self.least.size)
@@ -233,7 +245,10 @@ class Quotas(Laminar):
         """The same quotas for these arms only, numbered from 0; refused if no set keeps to them.
 
         Args:
-            arms: Numbers of the arms that remain."""
+            arms: Numbers of the arms that remain.
+
+        Returns:
+            The quotas of the remaining arms."""
         rest = [self.group_of[arm] for arm in arms.tolist()]
         gone = set(self.groups) - set(rest)
         for name in gone:
@@ -291,7 +306,10 @@ class Matching:
         """The arms of a feasible set of largest total weight, in increasing order.
 
         Args:
-            weights: Weight of every arm."""
+            weights: Weight of every arm.
+
+        Returns:
+            Numbers of the arms: (k,)."""
         arms = self._assigned(_weights(weights, self.n_arms))
         assert arms is not None  # settled when it was made
         return arms
@@ -300,7 +318,10 @@ class Matching:
         """The same pairs without those of other arms; refused if too few remain.
 
         Args:
-            arms: Numbers of the arms that remain."""
+            arms: Numbers of the arms that remain.
+
+        Returns:
+            The pairs of the remaining arms."""
         rows = [self.rows[arm] for arm in arms.tolist()]
         return Matching(rows, [self.columns[arm] for arm in arms.tolist()], k=self.k)
 
@@ -357,7 +378,10 @@ class Matroid:
         """The arms of a basis of largest total weight, in increasing order.
 
         Args:
-            weights: Weight of every arm."""
+            weights: Weight of every arm.
+
+        Returns:
+            Numbers of the arms: (k,)."""
         order = np.argsort(-_weights(weights, self.n_arms), kind="stable")
         return np.sort(np.array(self._basis(order.tolist()), dtype=np.int64))
 
@@ -365,7 +389,10 @@ class Matroid:
         """[j, i]: whether j outside may come in for i inside: (n, n).
 
         Args:
-            chosen: Numbers of the chosen arms."""
+            chosen: Numbers of the chosen arms.
+
+        Returns:
+            A row per arm that comes in, a column per arm that goes out."""
         inside = np.flatnonzero(chosen).tolist()
         swaps = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)
         for i in inside:
@@ -378,7 +405,10 @@ class Matroid:
         """The same matroid without the other arms; refused if its bases become smaller.
 
         Args:
-            arms: Numbers of the arms that remain."""
+            arms: Numbers of the arms that remain.
+
+        Returns:
+            The matroid of the remaining arms."""
         names = arms.tolist()
         return Matroid(
             lambda some: self.independent([names[arm] for arm in some]), arms.size, k=self.k

@@ -404,7 +404,10 @@ class Problem:
 
         Args:
             pulls: Number of rewards per arm.
-            sums: Sum of the rewards per arm."""
+            sums: Sum of the rewards per arm.
+
+        Returns:
+            The means: (n,)."""
         if self.items is not None:
             return self.items.means(pulls, sums)
         means = np.full(self.n_arms, np.nan)
@@ -421,7 +424,10 @@ class Problem:
 
         Args:
             means: True means of all arms.
-            top: Numbers of the chosen arms."""
+            top: Numbers of the chosen arms.
+
+        Returns:
+            The regret, at least 0."""
         if self.constraint is None:
             return aggregate_regret(means, top)
         best = best_set(self.constraint, means, self.k)
@@ -437,7 +443,10 @@ class Problem:
 
         Args:
             least: Smallest reward so far.
-            most: Largest reward so far."""
+            most: Largest reward so far.
+
+        Returns:
+            The problem with that range of rewards."""
         return replace(self, rewards=as_seen(self.rewards, least, most))
 
     def unit(self) -> "Problem":
@@ -472,7 +481,10 @@ class Problem:
 
         Args:
             arms: Numbers of the arms that remain.
-            budget: Budget of the smaller problem."""
+            budget: Budget of the smaller problem.
+
+        Returns:
+            The smaller problem."""
         numbers = arms.tolist()
         limits = None if self.limits is None else tuple(self.limits[arm] for arm in numbers)
         costs = None if self.costs is None else tuple(self.costs[arm] for arm in numbers)

@@ -165,7 +165,10 @@ def chosen_arms(top: npt.ArrayLike, n_arms: int) -> IntArray:
 
     Args:
         top: Numbers of the chosen arms.
-        n_arms: Number of arms."""
+        n_arms: Number of arms.
+
+    Returns:
+        Numbers of the arms, as an array."""
     arms = listed("top", top, rule := "a list of at least one arm number")
     if arms.size == 0 or not np.issubdtype(arms.dtype, np.integer):
         raise InvalidInput(f"`top` is {shown(top)}, but must be {rule}")

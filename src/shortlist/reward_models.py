@@ -103,7 +103,10 @@ class Bounded:
         """Whether a reward, or each of an array of them, keeps to the declaration.
 
         Args:
-            rewards: A reward, or an array of them."""
+            rewards: A reward, or an array of them.
+
+        Returns:
+            True or False; for an array one of each."""
         return (self.low <= rewards) & (rewards <= self.high)
 
 
@@ -136,7 +139,10 @@ class Binary:
         """Whether a reward, or each of an array of them, keeps to the declaration.
 
         Args:
-            rewards: A reward, or an array of them."""
+            rewards: A reward, or an array of them.
+
+        Returns:
+            True or False; for an array one of each."""
         return (rewards == 0) | (rewards == 1)
 
 
@@ -196,7 +202,10 @@ class SubGaussian:
         """Whether a reward, or each of an array of them, keeps to the declaration.
 
         Args:
-            rewards: A reward, or an array of them."""
+            rewards: A reward, or an array of them.
+
+        Returns:
+            True or False; for an array one of each."""
         return (rewards >= -self.farthest) & (rewards <= self.farthest)
 
 
@@ -231,7 +240,10 @@ class Normal:
         """Whether a reward, or each of an array of them, is a number to compute with.
 
         Args:
-            rewards: A reward, or an array of them."""
+            rewards: A reward, or an array of them.
+
+        Returns:
+            True or False; for an array one of each."""
         return (rewards >= -LARGEST) & (rewards <= LARGEST)
 
 

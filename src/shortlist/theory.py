@@ -39,7 +39,12 @@ from shortlist.validation import arm_means, check_choice, number, plain, shown, 
 
 @dataclass(frozen=True, slots=True)
 class Hardness(Tabular):
-    """The hardness of choosing the `k` best arms up to an aggregate regret of `epsilon`."""
+    """The hardness of choosing the `k` best arms up to an aggregate regret of `epsilon`.
+
+    Example:
+        >>> import shortlist
+        >>> round(shortlist.hardness([0.9, 0.8, 0.2], k=1, epsilon=0.05).h)
+        202"""
 
     k: int  #: how many arms are to be chosen
     epsilon: float  #: the regret allowed

@@ -82,7 +82,9 @@ def test_a_reward_outside_its_declaration_is_refused_with_the_arm_the_value_and_
 
 
 def test_a_function_that_returns_nothing_is_asked_whether_it_does() -> None:
-    with pytest.raises(InvalidReward, match="is None, but must be .*; does the function return it"):
+    with pytest.raises(
+        InvalidReward, match=r"is None, but must be .*; does the function return it"
+    ):
         checked_reward(None, NAME, Bounded())
 
 

@@ -73,6 +73,20 @@ def test_every_parameter_of_a_public_function_is_described(function: Callable[..
     assert parameters - described(function) == set()
 
 
+@pytest.mark.parametrize("function", list(functions()))
+def test_a_public_function_with_parameters_says_what_it_returns(
+    function: Callable[..., Any],
+) -> None:
+    text, returned = inspect.getdoc(function) or "", inspect.signature(function).return_annotation
+    assert not described(function) or returned in (None, "None") or "Returns:\n" in text
+
+
+@pytest.mark.parametrize("name", [name for name in shortlist.__all__ if name[0].isupper()])
+def test_a_public_class_has_an_example(name: str) -> None:
+    each = getattr(shortlist, name)
+    assert not inspect.isclass(each) or ">>> " in (inspect.getdoc(each) or "")
+
+
 def test_a_parameter_that_is_not_described_is_noticed() -> None:
     def half(a: int, b: int) -> None:
         """Do it.

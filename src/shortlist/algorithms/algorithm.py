@@ -332,7 +332,12 @@ CANNOT = {
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A search with its name, goals and guarantee; `find` and `register` return it."""
+    """A search with its name, goals and guarantee; `find` and `register` return it.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.find("uniform").capped
+        False"""
 
     name: str
     search: SearchFunction
@@ -369,7 +374,10 @@ class Algorithm:
             max_rounds: As in `select`.
             min_batch: As in `select`.
             window: As in `select`.
-            certificate: As in `select`."""
+            certificate: As in `select`.
+
+        Returns:
+            All options by name."""
         given = named("options", options)
         wanted = text("certificate", certificate)
         proof = None if wanted == "auto" else wanted
@@ -394,7 +402,10 @@ class Algorithm:
         Args:
             problem: The problem.
             rng: The only source of randomness.
-            options: Options of the algorithm, by name."""
+            options: Options of the algorithm, by name.
+
+        Returns:
+            The search: a generator that yields its first batch when it is advanced."""
         self.check(problem, options)
         unit = problem.unit()
         search = self._begun(unit, rng, options)

@@ -39,7 +39,9 @@ class ArmsFile(click.Path):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            self.fail(f"{error.message} It is a file with one arm per line; - is stdin.", param, ctx)
+            self.fail(
+                f"{error.message} It is a file with one arm per line; - is stdin.", param, ctx
+            )
 
 
 arms_argument = click.argument(

@@ -162,7 +162,11 @@ class TicketNumber(click.types.IntParamType):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            self.fail(f"{error.message} A file goes with --file, counts of a live test with --counts.", param, ctx)
+            self.fail(
+                f"{error.message} A file goes with --file, counts of a live test with --counts.",
+                param,
+                ctx,
+            )
 
 
 @click.command(context_settings={"ignore_unknown_options": True})  # -1.5 is a reward, not an option
@@ -634,7 +638,7 @@ def void_block(block: str, reason: str, store: str, name: str | None) -> None:
 
 def note_receipt(receipt: "CountsReceipt") -> None:
     """Say on stderr what became of a block, and why."""
-    because = f": {receipt.reason}" if receipt.reason else ""
+    because = f": {receipt.reason}" if receipt.state in ("waiting", "refused") else ""
     note(f"block {receipt.block!r}: {receipt.state}{because}")
 
 

@@ -303,7 +303,15 @@ class Outlook:
 def outlook(experiment: Simulable, *, runs: int = RUNS, seed: int = 0) -> Outlook:
     """How many pulls an experiment still needs, by `runs` simulations from where it stands.
 
-    It takes as long as `runs` replays and as many simulations of the rest."""
+    It takes as long as `runs` replays and as many simulations of the rest.
+
+    Args:
+        experiment: The experiment.
+        runs: Number of simulations.
+        seed: Random seed of the simulations.
+
+    Returns:
+        The pulls of every simulation, and how long they take at the pace so far."""
     runs = whole("runs", runs, at_least=1, at_most=MOST_RUNS)
     rng = np.random.default_rng(seeded(seed))
     experiment.position()  # whatever others told

@@ -112,7 +112,16 @@ class Experiment(Live, Runnable):
     - What is known changes only by reading the log (`Replica`): a method that changes anything
       reads the log, appends to it in one transaction, and learns of that at its next reading.
     - Nothing in the log is ever changed or removed; a ticket has at most one reward, the first.
-    - A method that raises has appended nothing."""
+    - A method that raises has appended nothing.
+
+    Example:
+        >>> import shortlist
+        >>> experiment = shortlist.Experiment.create(["red", "blue"], k=1, budget=20, seed=0)
+        >>> while tickets := experiment.ask(5):
+        ...     for ticket in tickets:
+        ...         _ = experiment.tell(ticket, 1.0 if ticket.arm == "red" else 0.0)
+        >>> experiment.status().told, experiment.result().top
+        (20, ('red',))"""
 
     def __init__(
         self, store: Store, name: str, settings: Settings, clock: Clock | None, owned: bool
@@ -237,7 +246,10 @@ class Experiment(Live, Runnable):
             name: As in `create`.
             exist_ok: As in `create`.
             clock: As in `create`.
-            new: Settings of one that is made now, with defaults for what is left open."""
+            new: Settings of one that is made now, with defaults for what is left open.
+
+        Returns:
+            The experiment."""
         name = checked_name(name)
         wide = settings if new is None else new
         replica_of(name, wide)  # refuses what cannot be begun, before there is a file
@@ -334,7 +346,10 @@ class Experiment(Live, Runnable):
             holding: Tickets that the worker has already, and is not handed again ...
             renew: ... unless their leases are to begin again.
             seeded: Whether the tickets need their seeds, which take longest to compute.
-            batch: The most pulls of one call, for `TicketBlock.calls`; None for any number."""
+            batch: The most pulls of one call, for `TicketBlock.calls`; None for any number.
+
+        Returns:
+            The tickets, as columns, and the state."""
         asking = Asking(limit + len(holding), worker, None, alive)
         with self._handing_out(asking, () if renew else holding) as (ids, due, state):
             block = self._known.block(ids, due, state, seeded=seeded, batch=batch)
@@ -425,7 +440,10 @@ class Experiment(Live, Runnable):
             tickets: Numbers of tickets.
             rewards: Their rewards.
             costs: Actual costs of the pulls; default: the declared ones.
-            infos: What is stored with the rewards; default: nothing."""
+            infos: What is stored with the rewards; default: nothing.
+
+        Returns:
+            What became of the rewards."""
         more = costs is not None or infos is not None
         if more or not self._told_plainly(tickets, rewards):
             paid = [None] * len(tickets) if costs is None else costs
@@ -663,7 +681,10 @@ class Experiment(Live, Runnable):
         be read; None if another thread is at work on this experiment: this never waits for it.
 
         Args:
-            fresh: Whether to read the log first."""
+            fresh: Whether to read the log first.
+
+        Returns:
+            State and counts, or None."""
         if not self._lock.acquire(blocking=False):
             return None
         try:

@@ -130,8 +130,23 @@ FORMAT = 1  # of the lines; a file of another one is refused
 
 
 def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
-    """The experiment of that name, line by line; the name may be left out where there is only
-    one."""
+    """Yield an experiment as lines of JSON.
+
+    Args:
+        store: A store, or the name of its file.
+        name: Name of the experiment. Default: the only one in the store.
+
+    Returns:
+        The lines: settings first, then one per entry of the log.
+
+    Example:
+        >>> from shortlist import Experiment, engine
+        >>> from shortlist.stores.base import MemoryStore
+        >>> store = MemoryStore()
+        >>> made = Experiment.create(["a", "b"], k=1, budget=4, store=store)
+        >>> copied = MemoryStore()
+        >>> engine.import_lines(engine.export_lines(store), copied, name="again")
+        'again'"""
     with opened(store, "ro") as source:
         name = the_only(source.names()) if name is None else name
         yield from linked_lines(_entries(source, name))
@@ -168,9 +183,17 @@ def _stretches(source: Store, name: str, end: int | None = None) -> Iterator[New
 
 
 def import_lines(lines: Iterable[str], store: Place, name: str | None = None) -> str:
-    """Make an experiment from what `export_lines` gave, all of it or nothing; return its name.
+    """Make an experiment from what `export_lines` gave, all of it or nothing.
 
-    What a store could not give back is refused by its line, before there is a file."""
+    What a store could not give back is refused by its line, before there is a file.
+
+    Args:
+        lines: The lines of one experiment.
+        store: A store, or the name of its file.
+        name: Name of the new experiment. Default: the name that it had.
+
+    Returns:
+        The name of the new experiment."""
     read = _lines_of_this_format(read_lines(lines))
     head = next(read)
     settings = _stored(json.dumps(head.entry.get("settings"), ensure_ascii=False))
@@ -352,7 +375,16 @@ def copy(
 
     What is read is checked against its chain, and what was written is read back and compared. After
     an error nothing was written. A log that this version cannot replay is copied as well; tokens
-    are not."""
+    are not.
+
+    Args:
+        source: The store to read, or the name of its file.
+        target: The store to write, or the name of its file.
+        name: Name of the experiment. Default: all experiments.
+        as_name: Name of the copy of one experiment. Default: the same name.
+
+    Returns:
+        What was copied, one entry per experiment."""
     with opened(source, "ro") as old:
         names = _wanted(old, name)
         renamed = {} if as_name is None else {names[0]: checked_name(as_name)}
@@ -426,7 +458,21 @@ class Verdict:
 def verify(store: Place) -> list[Verdict]:
     """Read every experiment of a store along its chain, and replay it; nothing is written.
 
-    A store whose list of experiments cannot be trusted raises `StoreDamaged`."""
+    A store whose list of experiments cannot be trusted raises `StoreDamaged`.
+
+    Args:
+        store: A store, or the name of its file.
+
+    Returns:
+        A verdict per experiment.
+
+    Example:
+        >>> from shortlist import Experiment, engine
+        >>> from shortlist.stores.base import MemoryStore
+        >>> store = MemoryStore()
+        >>> made = Experiment.create(["a", "b"], k=1, budget=4, store=store)
+        >>> [verdict.name for verdict in engine.verify(store)]
+        ['experiment']"""
     with opened(store, "ro") as source:
         if isinstance(source, SQLStore):
             source.verify()

@@ -183,7 +183,13 @@ class Command:
     failure is an exit status other than 0, an output that is not one number or two, or more than
     `timeout` seconds; its message ends with the last line that the program wrote to stderr, and a
     note holds more of them. Of what it prints, 64 KiB are kept. When it ends, or its time does, all
-    that it started is ended with it."""
+    that it started is ended with it.
+
+    Example:
+        >>> import shortlist
+        >>> echo = shortlist.Command("echo {arm} {draw}")
+        >>> echo.arguments("red", seed=1, draw=0, ticket=7)[1:]
+        ['red', '0']"""
 
     def __init__(self, template: str, timeout: float | None = None) -> None:
         self.template = template
@@ -208,7 +214,10 @@ class Command:
             item: Label of the item, on a test set.
             seed: Seed of the pull.
             draw: Number of the pull of this arm, from 0.
-            ticket: Number of the ticket."""
+            ticket: Number of the ticket.
+
+        Returns:
+            The words of the command line."""
         values = _filled(arm, item, seed, draw, ticket)
         return [BRACED.sub(lambda found: found[1] or values[found[2]], part) for part in self.parts]
 

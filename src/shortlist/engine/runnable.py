@@ -78,7 +78,10 @@ class Runnable:
             holding: Tickets that the worker has already.
             renew: Not used here: `ask` always renews leases.
             seeded: Not used here.
-            batch: Not used here."""
+            batch: Not used here.
+
+        Returns:
+            The tickets, as columns, and the state."""
         given = self.ask(limit + len(holding), worker, alive=alive)
         on_items = self.settings.on_items
         return TicketBlock(
@@ -104,7 +107,10 @@ class Runnable:
             tickets: Numbers of tickets.
             rewards: Their rewards.
             costs: Actual costs of the pulls; default: the declared ones.
-            infos: What is stored with the rewards; default: nothing."""
+            infos: What is stored with the rewards; default: nothing.
+
+        Returns:
+            What became of the rewards."""
         paid = [None] * len(tickets) if costs is None else costs
         noted = [None] * len(tickets) if infos is None else infos
         return self.tell_many(list(zip(tickets, rewards, paid, noted, strict=True)))

@@ -92,7 +92,13 @@ class ArmsTold:
 
 @dataclass(frozen=True, slots=True)
 class Status(Tabular):
-    """How far an experiment is."""
+    """How far an experiment is.
+
+    Example:
+        >>> import shortlist
+        >>> experiment = shortlist.Experiment.create(["red", "blue"], k=1, budget=20)
+        >>> experiment.status().told
+        0"""
 
     name: str  #: of the experiment
     state: State  #: whether there are tickets, an answer, or trouble
@@ -192,7 +198,10 @@ class Status(Tabular):
         """The arms most likely to be the best, and then by their means, at most this many.
 
         Args:
-            rows: Maximum number of arms in it."""
+            rows: Maximum number of arms in it.
+
+        Returns:
+            The table."""
         worth = -self.arms.means if self.arms.minimize else self.arms.means
         unknown = np.isnan(worth)  # they come after all others
         likely = np.round(np.nan_to_num(self.arms.chances), 2)

@@ -54,7 +54,14 @@ class Ticket:
 
     `draw` counts the pulls of an arm from 0. `seed` depends on nothing but the experiment's seed,
     the arm and the draw: an evaluation that takes its randomness from it gives the same reward
-    whichever worker makes it, and however often."""
+    whichever worker makes it, and however often.
+
+    Example:
+        >>> import shortlist
+        >>> experiment = shortlist.Experiment.create(["red", "blue"], k=1, budget=20)
+        >>> ticket = experiment.ask(1)[0]
+        >>> ticket.id, ticket.arm in ("red", "blue"), ticket.draw
+        (0, True, 0)"""
 
     id: int
     """Its number in the experiment, from 0."""

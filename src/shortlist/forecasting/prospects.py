@@ -38,7 +38,13 @@ WIDE = 30  # from this ratio of the most to the fewest pulls on, powers of ten a
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """What an algorithm is to spend and to lose, in every run."""
+    """What an algorithm is to spend and to lose, in every run.
+
+    Example:
+        >>> import shortlist
+        >>> found = shortlist.forecast(k=1, means=[0.9, 0.1], budget=40, runs=3)
+        >>> found.prospects[0].algorithm, found.prospects[0].pulls.size
+        ('expected-loss', 3)"""
 
     algorithm: str  #: its name
     budget: float | None  #: what it may spend; None if it stops by epsilon and delta
@@ -126,7 +132,13 @@ class Prospect:
 
 @dataclass(frozen=True, eq=False)
 class Forecast(Tabular):
-    """A prospect for every algorithm and goal, with the settings they were simulated for."""
+    """A prospect for every algorithm and goal, with the settings they were simulated for.
+
+    Example:
+        >>> import shortlist
+        >>> found = shortlist.forecast(k=1, means=[0.9, 0.1], budget=40, runs=3)
+        >>> found.prospect("uniform", 40).pulls.tolist()
+        [40, 40, 40]"""
 
     prospects: tuple[Prospect, ...] = field(repr=False)  #: in the order of goals, then algorithms
     arms: str  #: what was assumed about them, for the reader
@@ -146,7 +158,10 @@ class Forecast(Tabular):
 
         Args:
             algorithm: Name of the algorithm.
-            budget: One of the budgets; default: the goal epsilon."""
+            budget: One of the budgets; default: the goal epsilon.
+
+        Returns:
+            Pulls, regret and failures of its simulated runs."""
         name = algorithm if isinstance(algorithm, str) else find(algorithm).name
         for prospect in self.prospects:
             if (prospect.algorithm, prospect.budget) == (name, budget):

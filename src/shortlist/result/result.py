@@ -164,7 +164,10 @@ class Result(Tabular, Generic[LabelT]):
             algorithm: Name of the algorithm.
             seed: Seed of the run.
             seconds: Duration of the run.
-            retired: Numbers of retired arms."""
+            retired: Numbers of retired arms.
+
+        Returns:
+            The result, in labels and in the unit of the rewards."""
         answer = outcome.answer
         means = outcome.means(problem)[answer.top]
         best_first = answer.top[np.argsort(-problem.sign * means, kind="stable")]
@@ -300,7 +303,10 @@ class Result(Tabular, Generic[LabelT]):
 
         Args:
             warnings: Refuted declarations.
-            notes: Unusual observations."""
+            notes: Unusual observations.
+
+        Returns:
+            The copy."""
         reached = None if warnings else self.reached
         return replace(self, reached=reached, warnings=tuple(warnings), notes=tuple(notes))
 
@@ -426,6 +432,9 @@ class Result(Tabular, Generic[LabelT]):
         Args:
             library: "pandas" or "polars". Default: that of the data frame of arms, scores or
                 features that was given, else the first that is installed.
+
+        Returns:
+            The data frame.
 
         Raises:
             UnknownName: `library` is another name.

@@ -46,7 +46,13 @@ MOST_COMPARED = 1000  # algorithms, or budgets
 
 @dataclass(frozen=True, slots=True)
 class ComparedRuns:
-    """The runs of one algorithm for one goal."""
+    """The runs of one algorithm for one goal.
+
+    Example:
+        >>> import shortlist
+        >>> found = shortlist.compare(["uniform"], [0.9, 0.5, 0.1], k=1, budgets=[30], runs=2)
+        >>> found.points[0].runs.pulls.tolist()
+        [30, 30]"""
 
     budget: float | None  #: what every run could spend; None: it stopped by epsilon and delta
     runs: Runs  #: the outcome of every run
@@ -73,7 +79,13 @@ class ComparedRuns:
 
 @dataclass(frozen=True, slots=True)
 class ComparedAlgorithms(Tabular):
-    """What several algorithms spend and lose on the same arms; printed, it is a table."""
+    """What several algorithms spend and lose on the same arms; printed, it is a table.
+
+    Example:
+        >>> import shortlist
+        >>> found = shortlist.compare(["sar", "uniform"], [0.9, 0.5, 0.1], k=1, budgets=[30])
+        >>> [point.runs.algorithm for point in found.points]
+        ['sar', 'uniform']"""
 
     points: tuple[ComparedRuns, ...] = field(repr=False)  #: by budget, then by algorithm
     left_out: tuple[str, ...]  #: algorithm and goal of the runs that the time was too short for

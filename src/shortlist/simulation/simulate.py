@@ -81,7 +81,13 @@ Row = tuple[int, float, float, int, float]  # pulls, regret, bound, rounds, spen
 
 @dataclass(frozen=True, slots=True)
 class Runs(Tabular):
-    """The outcome of every run, in order of its seed."""
+    """The outcome of every run, in order of its seed.
+
+    Example:
+        >>> import shortlist
+        >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+        >>> runs.pulls.tolist()
+        [10, 10]"""
 
     algorithm: str  #: its name
     n_arms: int  #: how many arms there are
