@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import own_searches
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import binom, chisquare
 
 from shortlist.algorithms import ALGORITHMS, Algorithm, find
-from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
+from shortlist.errors import Doubtful, InvalidInput, UnknownName, UnsupportedGoal
 from shortlist.instances import two_group, uniform
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem, goal_of
 from shortlist.search import Answer, Pulls, Search
@@ -89,6 +89,30 @@ def test_a_run_fails_if_it_loses_more_than_epsilon_rounding_aside() -> None:
         True,
     ]
     assert not runs([0.0, 1.0], epsilon=None).failed.any()
+
+
+def claims_too_much(problem: Problem, rng: np.random.Generator) -> Search:
+    """Choose an arm whatever it gives, and claim that it loses at most 0.2."""
+    yield Pulls(np.array([0]), np.array([1]))
+    return Answer(np.arange(problem.k), 0.2, 0.7)
+
+
+def test_bounds_that_are_wrong_more_often_than_they_may_be_are_pointed_out() -> None:
+    with pytest.warns(Doubtful, match=r"bound of the answer in \d+ of 60 runs, .* 0\.7 confid"):
+        found = simulate(claims_too_much, [0.9, 0.5, 0.1], k=1, budget=3, runs=60, seed=0)
+    assert not found.failed.any()  # no epsilon was given
+    assert (found.wrong == (found.regret > 0.2)).all()
+    assert found.confidence == 0.7
+    assert binom.sf(found.wrong.sum() - 1, 60, 0.3) < 1e-3
+
+
+def test_a_few_wrong_bounds_may_be_chance(recwarn: pytest.WarningsRecorder) -> None:
+    found = simulate(claims_too_much, [0.9, 0.8, 0.8, 0.1], k=1, budget=4, runs=60, seed=0)
+    assert 0 < found.wrong.sum() < 30
+    without = simulate(first_arms, [0.9, 0.5], k=1, budget=3, runs=60, seed=0)
+    assert without.confidence is None
+    assert not without.wrong.any()
+    assert not recwarn.list
 
 
 def test_failures_are_counted_by_epsilon_where_the_goal_is_a_budget() -> None:

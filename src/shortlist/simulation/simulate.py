@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import bdtrc
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.constraints import Constraint, reordered
 from shortlist.driver import Outcome, counted, finish
-from shortlist.errors import InvalidInput, UnknownName
+from shortlist.errors import InvalidInput, UnknownName, caution
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
-from shortlist.formatting import Tabular, TextTable, figures, given_text
+from shortlist.formatting import Tabular, TextTable, confidence_text, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, family_in_order
 from shortlist.reading.scores import named_scores
@@ -76,7 +77,8 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "normal": NormalBandit,
 }
 
-Row = tuple[int, float, float, int, float]  # pulls, regret, bound, rounds, spent
+Row = tuple[int, float, float, int, float, float]  # pulls, regret, bound, rounds, spent, confidence
+DOUBTED = 1e-3  # chance of so many wrong bounds below which a caution points them out
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ class Runs(Tabular):
     spent: FloatArray | None = field(repr=False, default=None)  #: (runs,) cost, where arms have one
     #: library of the data frame of scores, if one was given: that of `to_frame`, too
     frames: str | None = field(default=None, repr=False, compare=False)
+    #: the least confidence with which a run claimed its bound; None if none claimed any
+    confidence: float | None = field(default=None, repr=False)
 
     @property
     def failed(self) -> BoolArray:
@@ -109,6 +113,25 @@ class Runs(Tabular):
         if self.epsilon is None:
             return np.zeros(self.regret.size, dtype=np.bool_)
         return self.regret > self.epsilon + ROUNDING
+
+    @property
+    def wrong(self) -> BoolArray:
+        """Which runs lost more than the bound that they claimed; none where nothing was claimed."""
+        claimed = np.nan_to_num(self.bound, nan=np.inf)
+        return np.asarray(self.regret > claimed + ROUNDING, dtype=np.bool_)
+
+    def _caution(self) -> None:
+        """Warn of bounds that are wrong more often than their confidence allows."""
+        wrong, runs = int(self.wrong.sum()), self.pulls.size
+        if not wrong or self.confidence is None:
+            return
+        chance = float(bdtrc(wrong - 1, runs, 1 - self.confidence))
+        if chance < DOUBTED:
+            caution(
+                f"the regret is above the bound of the answer in {wrong:,} of {runs:,} runs, but"
+                f" {self.algorithm} claims its bounds with {confidence_text(self.confidence)}"
+                f" confidence (p < {DOUBTED:g}): do not rely on them"
+            )
 
     def to_frame(self, library: str | None = None) -> Any:
         """All runs as a data frame with a row per run.
@@ -307,11 +330,15 @@ def simulate(  # noqa: D417  # `documented` adds the settings
     started = time.perf_counter()
     rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), workers, on_progress)
     seconds = time.perf_counter() - started
-    pulls, regret, bound, made, spent = (np.array(column) for column in zip(*rows, strict=True))
+    columns = (np.array(column) for column in zip(*rows, strict=True))
+    pulls, regret, bound, made, spent, sure = columns
     size = None if problem.items is None else problem.items.size
     paid = None if problem.costs is None else spent
-    figures = (pulls, regret, bound, seconds, made, size, paid, library_of(scores))
-    return Runs(chosen.name, problem.n_arms, k, allowed, *figures)
+    claimed = None if np.isnan(sure).all() else float(np.nanmin(sure))
+    figures = (pulls, regret, bound, seconds, made, size, paid, library_of(scores), claimed)
+    found = Runs(chosen.name, problem.n_arms, k, allowed, *figures)
+    found._caution()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +455,7 @@ def _run(
     options: dict[str, object],
     seed: np.random.SeedSequence,
 ) -> Row:
-    """One run: pulls, regret, bound, rounds, cost.
+    """One run: pulls, regret, bound, rounds, cost, confidence.
 
     Arms are shuffled, since a sorted instance leaks the truth (E18)."""
     rng = np.random.default_rng(seed)
@@ -471,7 +498,7 @@ def _shuffled(problem: Problem, order: IntArray) -> Problem:
 
 
 def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
-    bound = outcome.answer.regret_bound
+    bound, sure = outcome.answer.regret_bound, outcome.answer.confidence
     assert outcome.ahead is not None
     return (
         int(outcome.pulls.sum() + outcome.ahead.sum()),
@@ -479,4 +506,5 @@ def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
         float("nan") if bound is None else bound,
         outcome.rounds,
         float(outcome.pulls.sum() if outcome.spending is None else outcome.spending.sum()),
+        float("nan") if sure is None else sure,
     )
