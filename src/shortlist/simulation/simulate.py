@@ -78,7 +78,7 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
 }
 
 Row = tuple[int, float, float, int, float, float]  # pulls, regret, bound, rounds, spent, confidence
-DOUBTED = 1e-3  # chance of so many wrong bounds below which a caution points them out
+DOUBTED = 1e-3  # chance of this many wrong bounds below which a caution points them out
 
 
 @dataclass(frozen=True, slots=True)
