@@ -114,6 +114,24 @@ def test_a_refused_block_has_no_metrics_either() -> None:
     assert [arm.difference for arm in after.arms] == [arm.difference for arm in before[0].arms]
 
 
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_void_block_has_no_metrics_and_is_followed_by_blocks_that_have(
+    kind: str, tmp_path: Path
+) -> None:
+    with place(kind, tmp_path) as here:
+        settings: Any = {"epsilon": 0.001, "per_day": 3000, "rewards": "binary", "control": "old"}
+        for name, guardrails in (("guarded", {"bounce": 0.05}), ("metric", {})):
+            test = create(PAGES, 1, store=here, name=name, guardrails=guardrails, **settings)
+            test.shares("lost")
+            assert test.void_block("lost", "the warehouse lost it").state == "void"
+            told(test)
+            test.shares("lost, too")
+            assert test.void_block("lost, too", "again").state == "void"
+            for each in (test, reopen(here, name)):
+                (bounce,) = each.result(partial=True).metrics
+                assert bounce.arms[0].difference == pytest.approx(0.46 / 1.01 - 0.3, abs=1e-6)
+
+
 def test_the_comparison_of_a_retired_arm_ends_and_its_flag_stays() -> None:
     test = told(live())
     test.shares("open")

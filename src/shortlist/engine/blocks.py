@@ -195,10 +195,10 @@ class Blocks:
         if len(rows) != self._n_arms:
             raise ValueError("it needs a row per arm")
         block.rows = rows
-        self._measure(block, data.get("metrics", {}))
-        block.refused = bool(data.get("refused", False))
         block.void = None if data.get("void") is None else str(data["void"])
-        block.refused |= block.void is not None
+        if block.void is None:  # a void block has no metrics, whatever others have
+            self._measure(block, data.get("metrics", {}))
+        block.refused = bool(data.get("refused", False)) or block.void is not None
         self._pass()
 
     def _measure(self, block: TestBlock, data: Mapping[str, Sequence[float]]) -> None:
