@@ -27,14 +27,14 @@ CASES: list[tuple[str, int, FloatArray, dict[str, Any]]] = [
 ]
 
 
-def inventory(runs: int, epsilon: float = 1.0) -> None:
+def inventory(runs: int, seed: int, epsilon: float = 1.0) -> None:
     """The cheapest of the 200 designs of examples/inventory.py, by certified and by KN."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
     from inventory import DESIGNS, cost_per_day
 
     spent = []
     goal: dict[str, Any] = {"k": 1, "epsilon": epsilon, "rewards": "normal", "minimize": True}
-    for run in range(runs):
+    for run in range(seed, seed + runs):
         how: dict[str, Any] = {"arms": DESIGNS, "seeds": "shared", "seed": run, "progress": False}
         ours = select(cost_per_day, **how, **goal)
         theirs = select(cost_per_day, algorithm="kn", **how, **goal)
@@ -75,7 +75,7 @@ def main() -> None:
         budgets(given.runs, given.seed, given.correlations)
         return
     if given.inventory:
-        inventory(given.runs)
+        inventory(given.runs, given.seed)
         return
     print("| arms | K | epsilon | " + " | ".join(map(str, given.correlations)) + " |")
     print("|---" * (3 + len(given.correlations)) + "|")

@@ -22,23 +22,32 @@ from shortlist.certificates.differences.planning import (
     best_first,
     clocks_for,
     next_rows,
+    sharp_clocks,
 )
 
 WEIGHTS = np.array(planning.GAP_WEIGHTS)
+SHARP = planning.SHARP_WEIGHT
+ALL_WEIGHTS = np.append((1 - SHARP) * WEIGHTS, SHARP)
 BOTH = np.array([0, 1])
 ONE, OTHER = np.array([0]), np.array([1])
 
 
+def with_sharp(clocks: FloatArray, compared: Comparisons) -> FloatArray:
+    """The clocks of all bets, the sharp one last."""
+    sharp = sharp_clocks(compared, BOTH)[:, :, None]
+    return np.concatenate([clocks, sharp], axis=2)
+
+
 def played(differences: FloatArray) -> tuple[PairSums, list[FloatArray]]:
     """Bet row by row on x_1 - x_0, clocks by the rows before; the clocks that were used."""
-    sums, compared, used = PairSums(2, WEIGHTS), Comparisons(2), []
+    sums, compared, used = PairSums(2, WEIGHTS, SHARP), Comparisons(2), []
     for place, difference in enumerate(differences):
         rows = row_sums(np.array([[0.0, difference]]))
         if place:
             clocks = clocks_for(compared.variances(), 1)
-            used.append(clocks[0, 1])
+            used.append(with_sharp(clocks, compared)[0, 1])
             sums.bet(BOTH, rows, clocks)
-            sums.bet_exactly(BOTH, np.array([[0.0, difference]]), clocks)
+            sums.exact.bet(BOTH, np.array([[0.0, difference]]), with_sharp(clocks, compared))
         compared.add(BOTH, rows)
     return sums, used
 
@@ -48,7 +57,12 @@ def wealth_at(sums: PairSums, lead: float) -> float:
     logs = (lead * (sums.slope + sums.slope_spent) - lead**2 * sums.square_spent / 2 - sums.spent)[
         0, 1
     ]
-    return float(WEIGHTS @ np.exp(logs))
+    return float(sums.weights @ np.exp(logs))
+
+
+def exact_wealth(sums: PairSums, i: int, j: int) -> float:
+    """The mixture of exact wealths of a pair against EXACT_LEAD."""
+    return float(ALL_WEIGHTS @ np.exp(sums.exact.at_lead[i, j]))
 
 
 @pytest.mark.parametrize(
@@ -73,13 +87,14 @@ def test_the_probability_of_a_wrong_bound_is_at_most_alpha_over_all_sequences() 
     alpha, lead, wrong = 0.3, EXACT_LEAD, 0
     sequences = list(product((-1.5, 1.5), repeat=8))
     for each in sequences:
-        sums, compared = PairSums(2, WEIGHTS), Comparisons(2)
+        sums, compared = PairSums(2, WEIGHTS, SHARP), Comparisons(2)
         for place, step in enumerate(each):
             rows = row_sums(np.array([[0.0, lead + step]]))
             if place:
                 clocks = clocks_for(compared.variances(), 1)
                 sums.bet(BOTH, rows, clocks)
-                sums.bet_exactly(BOTH, np.array([[0.0, lead + step]]), clocks)
+                both = with_sharp(clocks, compared)
+                sums.exact.bet(BOTH, np.array([[0.0, lead + step]]), both)
                 sums.update(ONE, OTHER, log(1 / alpha))
             compared.add(BOTH, rows)
         wrong += bool(sums.bounds[0, 1] <= lead)
@@ -88,7 +103,7 @@ def test_the_probability_of_a_wrong_bound_is_at_most_alpha_over_all_sequences() 
 
 def test_the_mean_exact_wealth_is_1_over_all_sequences_if_the_lead_is_theirs() -> None:
     sequences = [EXACT_LEAD + np.array(each) for each in product((-2.0, 0.0, 2.0), repeat=6)]
-    total = sum(float(WEIGHTS @ np.exp(played(each)[0].exact[0, 1])) for each in sequences)
+    total = sum(exact_wealth(played(each)[0], 0, 1) for each in sequences)
     assert total / len(sequences) == pytest.approx(1, rel=1e-12)
 
 
@@ -103,11 +118,11 @@ def test_exact_wealths_settle_arms_far_apart_in_few_rows() -> None:
                 mp.log(1 + tanh(mpf(c[place]) * (mpf(EXACT_LEAD) - mpf(d))))
                 for d, c in zip(differences, used, strict=True)
             )
-            for place in range(WEIGHTS.size)
+            for place in range(ALL_WEIGHTS.size)
         ]
-    wealth = float(sum(w * mp.exp(each) for w, each in zip(WEIGHTS, logs, strict=True)))
+    wealth = float(sum(w * mp.exp(each) for w, each in zip(ALL_WEIGHTS, logs, strict=True)))
     assert wealth >= 1000
-    assert np.allclose([float(each) for each in logs], sums.exact[0, 1])
+    assert np.allclose([float(each) for each in logs], sums.exact.at_lead[0, 1])
 
 
 def test_a_bound_is_a_lead_at_which_the_exact_wealth_reaches_the_level() -> None:
@@ -119,7 +134,7 @@ def test_a_bound_is_a_lead_at_which_the_exact_wealth_reaches_the_level() -> None
             (bound,) = sums.update(ONE, OTHER, level)[0]
             assert np.isfinite(bound)
             wealth = mpf(0)
-            for place, weight in enumerate(WEIGHTS):
+            for place, weight in enumerate(ALL_WEIGHTS):
                 each = mpf(1)
                 for difference, clocks in zip(differences[1:], used, strict=True):
                     each *= 1 + tanh(mpf(clocks[place]) * (mpf(bound) - mpf(difference)))
@@ -196,6 +211,71 @@ def test_effects_compare_arms_through_others() -> None:
 def test_batches_grow_with_the_rows_so_far() -> None:
     assert next_rows(10) == planning.LEAST_ROWS
     assert next_rows(4000) == 4000 * planning.ROW_GROWTH
+
+
+def missing_by_hand(wealth: FloatArray, i: int, j: int, k: int, level: float) -> float:
+    """ln of K (n - K) / delta less what the others earned, without the k - 1 richest of them."""
+    others = np.sort(np.delete(wealth[:, j], np.array([i, j])))
+    rest = exp(level) - others[: others.size - (k - 1)].sum()
+    return log(rest) if rest > 0 else -inf
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("ended", [False, True])
+def test_what_others_earned_against_an_arm_counts_but_for_those_that_may_be_best(
+    k: int, ended: bool
+) -> None:
+    rng, n = np.random.default_rng(k), 6
+    sums, level, outside = PairSums(n, WEIGHTS, SHARP), log(20), np.array([1, 4])
+    logs = rng.normal(1.0, 2.0, (n, n, WEIGHTS.size + 1))
+    sums.exact.at_zero, sums.exact.ended = logs.copy(), ended
+    if ended:  # the parabolas are used, and the sharp bet as it was
+        sums.spent = -rng.normal(1.0, 2.0, (n, n, WEIGHTS.size))
+        logs[:, :, :-1] = -sums.spent
+    wealth = np.exp(logs) @ ALL_WEIGHTS
+    missing = sums._missing(k, outside, level)
+    for place, j in enumerate(outside.tolist()):
+        for i in set(range(n)) - {j}:
+            by_hand = missing_by_hand(wealth, i, j, k, level)
+            assert missing[i, place] == pytest.approx(by_hand, abs=1e-6)
+            assert missing[i, place] >= by_hand
+
+
+def test_a_bound_that_rests_on_several_arms_is_wrong_with_probability_alpha_at_most() -> None:
+    """All sequences of three rows of three arms; the last is best, by leads that are tested."""
+    leads, steps, clocks = np.array([0.0, 0.0, EXACT_LEAD]), (-1.0, 1.0), 0.9
+    alpha, sequences, wrong, everyone = 0.6, 0, 0, np.arange(3)
+    rows = [leads + np.array(each) for each in product(steps, repeat=3)]
+    bets = np.full((3, 3, 2), clocks)
+    for first, second, third in product(rows, repeat=3):
+        sums, sequences = PairSums(3, np.array([1.0]), 0.5), sequences + 1
+        for row in (first, second, third):
+            sums.bet(everyone, row_sums(row[None]), bets[:, :, :1])
+            sums.exact.bet(everyone, row[None], bets)
+            sums.update(np.array([0]), np.array([1, 2]), log(2 / alpha))
+        wrong += bool((sums.bounds[:2, 2] <= EXACT_LEAD).any())
+    assert 0 < wrong <= alpha * sequences
+
+
+def test_an_arm_that_many_beat_is_dropped_in_fewer_rows_than_any_one_needs() -> None:
+    rng, n = np.random.default_rng(8), 40
+    sums, everyone = PairSums(n, np.array([1.0]), 0.5), np.arange(n)
+    for row in np.r_[0.0, np.full(n - 1, 50.0)] + rng.normal(0, 1, (8, n)):
+        sums.exact.bet(everyone, row[None], np.full((n, n, 2), 0.1))
+    level = pair_level(n, 1, 0.05)
+    sums.update(everyone[5:6], everyone[[0, 6]], level)
+    assert (sums.exact.lead_earned(np.ix_(everyone[1:], everyone[:1])) < level).all()
+    assert (sums.bounds[1:, 0] < 0).all()  # whichever arm is chosen
+    assert np.isinf(sums.bounds[1:6, 6]).all()
+
+
+def test_sharp_clocks_grow_with_the_gap_and_stay_near_the_cap() -> None:
+    compared = Comparisons(2)
+    for difference in np.random.default_rng(9).normal(-30, 1.0, 50):
+        compared.add(BOTH, row_sums(np.array([[0.0, difference]])))
+    clock = sharp_clocks(compared, BOTH)
+    assert 1.0 < 30 * clock[0, 1] <= planning.SHARP_CAP
+    assert clock[1, 0] <= planning.LEAST_SHARP / compared.variances()[1, 0]
 
 
 def test_levels_are_shared_by_all_pairs_that_matter() -> None:

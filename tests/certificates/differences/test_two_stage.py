@@ -7,6 +7,7 @@ from scipy.stats import chi2, norm
 from shortlist.certificates.differences.fallback import (
     FIRST_PULLS,
     MOST_SHARE,
+    SAMPLE_LEAD,
     WORSE,
     TwoStageSample,
     _cells,
@@ -66,15 +67,34 @@ def test_pulls_beyond_the_sample_are_not_counted() -> None:
     assert sample.means()[0] == pytest.approx(1.0)
 
 
-def test_the_race_ends_when_completing_the_samples_would_take_too_long() -> None:
-    sample, rng = TwoStageSample(2, 1, 0.05), np.random.default_rng(2)
-    assert not sample.due
-    for arm in range(2):
-        sample.take(arm, rng.normal(0, 5.0, FIRST_PULLS))
-    assert not sample.due
-    for arm in range(2):
-        sample.take(arm, rng.normal(0, 5.0, 2 * int(sample.sizes[arm])))
-    assert sample.due
+def drawn(n_arms: int, sizes: list[int], sd: float = 5.0) -> TwoStageSample:
+    """Samples of which the arms have had this many pulls."""
+    sample, rng = TwoStageSample(n_arms, 1, 0.05), np.random.default_rng(2)
+    for arm, size in enumerate(sizes):
+        if size:
+            sample.take(arm, rng.normal(0, sd, size))
+    return sample
+
+
+def test_samples_are_completed_when_that_takes_few_pulls_or_the_race_took_too_many() -> None:
+    both, usual = np.array([0, 1]), int(drawn(2, [FIRST_PULLS] * 2).sizes.max())
+    assert not drawn(2, [FIRST_PULLS - 1, FIRST_PULLS]).due(both)
+    assert not drawn(2, [FIRST_PULLS] * 2).due(both)
+    assert drawn(2, [2 * usual] * 2).due(both)
+    # the first arm has had far more than its sample, and the other two little
+    assert not drawn(3, [usual, FIRST_PULLS, FIRST_PULLS]).due(np.arange(3))
+    assert drawn(3, [4 * usual, FIRST_PULLS, FIRST_PULLS]).due(np.arange(3))
+
+
+def test_complete_samples_bound_pairs_in_the_order_of_their_means() -> None:
+    sample = drawn(3, [], sd=0.01)
+    for arm, mean in enumerate([1.0, 3.0, 2.0]):
+        sample.take(arm, mean + np.tile([-0.01, 0.01], (FIRST_PULLS - 2 * (arm == 2)) // 2))
+    assert sample.complete.tolist() == [True, True, False]
+    bounds = sample.bounds(np.array([0, 1]), np.array([0, 1, 2]))
+    assert bounds[1, 0] == SAMPLE_LEAD
+    assert np.isinf(bounds[0, 1])
+    assert np.isinf(bounds[:, 2]).all()
 
 
 def test_cells_cover_all_of_the_probability_from_their_lower_ends() -> None:

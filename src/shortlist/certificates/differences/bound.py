@@ -12,41 +12,80 @@ Let d be the difference x_j - x_i of a pair in a row, and c >= 0 a clock known b
                 supermartingale from 1: the same form with E = F = H = 0.
 
 A row earns at most 1/2 by the parabola, and ln 2 in truth. Where arms are far apart that decides:
-for symmetric differences the exact wealth against EXACT_LEAD is kept, too, over the first rows.
+for symmetric differences exact wealths are kept, too, over the first rows: `ExactWealths`. One more
+bet, the *sharp* one, is kept there only, and ends with these rows; its clock may be large.
 
-So one class holds both: `PairSums`. A mixture over clocks is again a supermartingale. If it
-reaches 1 / alpha at g, the lead is less than g, at all times and for all g together, except with
-probability alpha (Ville's inequality). Sums are rounded outward."""
+`PairSums` holds all bets. A mixture over clocks is again a supermartingale from 1, W_ij for the
+ordered pair (i, j). With probability 1 - delta, at all times and for every arm j of the best set B,
+the sum of W_ij at the true leads over all i not in B is less than K (n - K) / delta: a mean of
+K (n - K) supermartingales, and Ville's inequality. These leads are at least 0. So what other arms
+have earned against j at lead 0 may be added to W_ij(g): if the sum reaches K (n - K) / delta, the
+lead of j over i is less than g (Theorem 2). Sums are rounded outward."""
 
 from math import log
 from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import ROUNDED, FloatArray, IntArray
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 
 # lead against which exact wealths are kept, in units of epsilon; the rest is room for rounding
 EXACT_LEAD = 0.999
 HALVINGS = 14  # of the interval in which the least bound lies
-MORE = 1 + 1e-9  # by which the root of a single clock is enlarged, so that it is on the safe side
+MORE = 1 + 1e-9  # by which what must be on the safe side is enlarged
+DROPPED = -1.0  # bound of a pair that cannot matter, in units of epsilon; any negative number
+
+
+class ExactWealths:
+    """Logarithms of exact wealths of every ordered pair and bet, over the first rows.
+
+    They are against the leads EXACT_LEAD and 0. The last bet is the sharp one."""
+
+    def __init__(self, n_arms: int, weights: FloatArray) -> None:
+        shape = (n_arms, n_arms, weights.size)
+        with np.errstate(divide="ignore"):
+            self.logs = np.log(weights)
+        self.at_lead: FloatArray = np.zeros(shape)
+        self.at_zero: FloatArray = np.zeros(shape)
+        self.size: FloatArray = np.zeros(shape)  # of the numbers that were added up, for rounding
+        self.ended = False
+
+    def bet(self, arms: IntArray, rows: FloatArray, clocks: FloatArray) -> None:
+        """Book rows of these arms, (rows, arms), with clocks (arms, arms, bets)."""
+        pairs = np.ix_(arms, arms)
+        around = rows - rows.mean(axis=1, keepdims=True)
+        for row in around:
+            zero = -clocks * (row[None, :] - row[:, None])[:, :, None]
+            u = zero + EXACT_LEAD * clocks
+            self.at_lead[pairs] += log(2) - np.logaddexp(0.0, -2 * u)  # ln(1 + tanh u)
+            self.at_zero[pairs] += log(2) - np.logaddexp(0.0, -2 * zero)
+            self.size[pairs] += 1 + np.abs(u) + clocks * (1 + np.abs(row).max())
+
+    def lead_earned(self, pairs: tuple[IntArray, ...]) -> FloatArray:
+        """Logarithm of the mixture against EXACT_LEAD, rounded down: (pairs)."""
+        return log_sum(self.at_lead[pairs] - ROUNDED * self.size[pairs] + self.logs)
+
+    def zero_logs(self, pairs: tuple[IntArray, ...]) -> FloatArray:
+        """Logarithm of every wealth against 0, rounded down: (pairs, bets)."""
+        logs: FloatArray = self.at_zero[pairs] - ROUNDED * self.size[pairs]
+        return logs
 
 
 class PairSums:
     """The sums of every ordered pair (i, j) and clock, and the least bounds so far.
 
-    `bounds[i, j]` bounds how much better j is than i."""
+    `bounds[i, j]` bounds how much better j is than i, if j is in B and i is not. `sharp` is the
+    weight of the sharp bet, the others share the rest."""
 
-    def __init__(self, n_arms: int, weights: FloatArray) -> None:
-        self.weights = weights  # (clocks,) adding up to 1
+    def __init__(self, n_arms: int, weights: FloatArray, sharp: float = 0.0) -> None:
+        self.weights = weights * (1 - sharp)  # (clocks,) adding up to 1 with `sharp`
         shape = (n_arms, n_arms, weights.size)
         self.slope: FloatArray = np.zeros(shape)  # A
         self.spent: FloatArray = np.zeros(shape)  # C + H / 2
         self.slope_spent: FloatArray = np.zeros(shape)  # F
         self.square_spent: FloatArray = np.zeros(shape)  # E
         self.size: FloatArray = np.zeros(shape)  # of the numbers that were added up, for rounding
-        # logarithm of the exact wealth against EXACT_LEAD, and the numbers that were added up
-        self.exact: FloatArray = np.zeros(shape)
-        self.exact_size: FloatArray = np.zeros(shape)
+        self.exact = ExactWealths(n_arms, np.append(self.weights, sharp))
         self.bounds: FloatArray = np.full((n_arms, n_arms), np.inf)
 
     def bet(self, arms: IntArray, rows: "RowSums", clocks: FloatArray) -> None:
@@ -61,18 +100,6 @@ class PairSums:
         self.square_spent[pairs] += rows.number * clocks**2
         self.size[pairs] += clocks * rows.sizes[:, :, None] + clocks**2 * around
 
-    def bet_exactly(self, arms: IntArray, rows: FloatArray, clocks: FloatArray) -> None:
-        """Book the same rows, (rows, arms), for the exact wealth against EXACT_LEAD.
-
-        A wealth to which later rows are not added is that of a bet that has ended."""
-        pairs = np.ix_(arms, arms)
-        around = rows - rows.mean(axis=1, keepdims=True)
-        for row in around:
-            u = clocks * (EXACT_LEAD - (row[None, :] - row[:, None]))[:, :, None]
-            gained = log(2) - np.logaddexp(0.0, -2 * u)  # ln(1 + tanh u)
-            self.exact[pairs] += gained
-            self.exact_size[pairs] += 1 + np.abs(u) + clocks * np.abs(row).max()
-
     def bet_ranged(
         self, arms: IntArray, rows: FloatArray, clocks: FloatArray, centres: FloatArray, unit: float
     ) -> None:
@@ -80,6 +107,7 @@ class PairSums:
 
         `clocks` are (arms, arms, clocks), `centres` (arms, arms); every clock (1 - centre) is below
         1. Leads are tested in multiples of `unit`."""
+        self.exact.ended = True
         pairs = np.ix_(arms, arms)
         gains = log_gains(rows, clocks, centres)
         paid = len(rows) * clocks * centres[:, :, None]
@@ -90,30 +118,55 @@ class PairSums:
     def update(self, inside: IntArray, outside: IntArray, level: float) -> FloatArray:
         """Bound the leads of arms outside over arms inside: (inside, outside).
 
-        `level` is ln(1 / alpha) of each pair. Bisection from the least lead at which any clock
-        alone has earned it, downward; the least bound ever found holds (Theorem 1)."""
+        `level` is ln(K (n - K) / delta). Bisection from the least lead at which any clock alone has
+        earned what is missing, downward; the least bound ever found holds (Theorem 2)."""
         pairs = np.ix_(inside, outside)
+        levels = self._missing(inside.size, outside, level)
+        self._drop(outside, np.isneginf(levels))
+        levels = np.maximum(levels[inside], -level)  # any number, where a pair was dropped
         sums = _Parabolas(self, pairs)
-        high = sums.single_roots(level)  # (inside, outside)
-        high = np.where(sums.earned(high) >= level, high, np.inf)
+        high = sums.single_roots(levels)  # (inside, outside)
+        high = np.where(sums.earned(high) >= levels, high, np.inf)
         found = np.isfinite(high)
         top = np.where(found, high, 0.0)
         low = top - np.maximum(1.0, np.abs(top))
         for _ in range(HALVINGS):
             middle = (low + top) / 2
-            enough = sums.earned(middle) >= level
+            enough = sums.earned(middle) >= levels
             low, top = np.where(enough, low, middle), np.where(enough, middle, top)
         least = np.where(found, top, np.inf)
-        least = np.where(self._settled(pairs) >= level, np.minimum(least, EXACT_LEAD), least)
+        if not self.exact.ended:
+            settled = self.exact.lead_earned(pairs) >= levels
+            least = np.where(settled, np.minimum(least, EXACT_LEAD), least)
         self.bounds[pairs] = np.minimum(self.bounds[pairs], least)
         return self.bounds[pairs]
 
-    def _settled(self, pairs: tuple[IntArray, ...]) -> FloatArray:
-        """Logarithm of the mixture of the exact wealths against EXACT_LEAD, rounded down."""
-        each = self.exact[pairs] - ROUNDED * self.exact_size[pairs] + np.log(self.weights)
-        most = each.max(axis=2)
-        total: FloatArray = most + np.log(np.exp(each - most[:, :, None]).sum(axis=2))
-        return total
+    def _missing(self, k: int, outside: IntArray, level: float) -> FloatArray:
+        """What W_ij has to earn, given what others earned against j at lead 0: (arms, outside).
+
+        Of the other arms, k - 1 may be in B, so the largest k - 1 wealths do not count. -inf where
+        nothing is missing: then i is in B or j is not."""
+        wealth = np.exp(np.minimum(self._zero_earned(outside) - level, 0.0))
+        wealth[outside, np.arange(outside.size)] = 0.0
+        most = -np.partition(-wealth, k - 1, axis=0)[:k]
+        left_out = most[:-1].sum(axis=0) + np.minimum(wealth, most[-1])
+        rest = MORE - (wealth.sum(axis=0) - left_out)
+        with np.errstate(divide="ignore"):
+            missing: FloatArray = level + np.log(np.maximum(rest, 0.0))
+        return missing
+
+    def _zero_earned(self, outside: IntArray) -> FloatArray:
+        """Logarithm of the mixture of every pair against lead 0, rounded down: (arms, outside)."""
+        pairs = np.ix_(np.arange(len(self.bounds)), outside)
+        each = self.exact.zero_logs(pairs)
+        if self.exact.ended:  # the sharp bet has ended, the others continue
+            each[:, :, :-1] = -self.spent[pairs] - ROUNDED * self.size[pairs]
+        return log_sum(each + self.exact.logs)
+
+    def _drop(self, outside: IntArray, settled: BoolArray) -> None:
+        """Take note of pairs, (arms, outside), that cannot be j in B and i not."""
+        known = self.bounds[:, outside]
+        self.bounds[:, outside] = np.where(settled, np.minimum(known, DROPPED), known)
 
 
 class _Parabolas:
@@ -134,18 +187,16 @@ class _Parabolas:
         gained = g * (self.slope + self.linear)
         lost = g * g * self.square / 2
         wrong = ROUNDED * (np.abs(g) * (self.slope + self.size) + lost + self.size)
-        each = gained - lost - self.spent - wrong + self.logs
-        most = each.max(axis=2)
-        total = most + np.log(np.exp(each - most[:, :, None]).sum(axis=2))
+        total = log_sum(gained - lost - self.spent - wrong + self.logs)
         return np.where(finite, total, -np.inf)
 
-    def single_roots(self, level: float) -> FloatArray:
+    def single_roots(self, levels: FloatArray) -> FloatArray:
         """The least lead at which one clock alone has earned the level, a little enlarged.
 
         The smaller root of E g^2 / 2 - q g + r, q = A + F, r = C + H / 2 + level - ln w; infinite
         where there is none. Slightly above it the parabola still rises."""
         q = self.slope + self.linear
-        r = self.spent + level - self.logs
+        r = self.spent + levels[:, :, None] - self.logs
         inside = q * q - 2 * self.square * r
         side = np.sqrt(np.maximum(inside, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -153,6 +204,13 @@ class _Parabolas:
         roots = np.where((inside >= 0) & (self.slope > 0), roots, np.inf)
         least = roots.min(axis=2)
         return np.asarray(least + (MORE - 1) * np.abs(least), dtype=np.float64)
+
+
+def log_sum(logs: FloatArray) -> FloatArray:
+    """Logarithm of the sum over the last axis of numbers that are given by their logarithms."""
+    most = logs.max(axis=2)
+    total: FloatArray = most + np.log(np.exp(logs - most[:, :, None]).sum(axis=2))
+    return total
 
 
 class RowSums(NamedTuple):

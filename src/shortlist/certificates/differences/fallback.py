@@ -1,4 +1,4 @@
-"""The two-stage sample of Rinott: a fallback for ties, so that no run takes much longer than it.
+"""The two-stage samples of Rinott: for ties, so that no run takes much longer than with them.
 
 The variance S^2 of the first FIRST_PULLS pulls of an arm fixes its sample: N = h^2 S^2 / epsilon^2
 pulls. Given the variances, the means of two samples are independent normal variables, and their
@@ -8,8 +8,11 @@ arms whose means are epsilon or more apart change places with probability at mos
     E Phi(-h / sqrt(nu (1 / Y_i + 1 / Y_j))),   nu = FIRST_PULLS - 1, Y chi-square with nu degrees.
 
 `two_stage_constant` is an h for which this is at most alpha; the union over K (n - K) pairs does
-the rest (docs/normal.md, Theorem 3). The race and the fallback use the same pulls, each with its
-own share of delta."""
+the rest (docs/normal.md, Theorem 3): where two samples are complete and the mean of i is not below
+that of j, the lead of j over i is less than epsilon. So samples bound pairs, as the race does, and
+those of arms that are not in doubt need not be completed. Both use the same pulls, each with its
+own share of delta. Samples are a little larger, for SAMPLE_LEAD in the place of epsilon: the rest
+is room for rounding."""
 
 import math
 from collections.abc import Callable
@@ -23,6 +26,8 @@ FIRST_PULLS = 60  # pulls of an arm that fix the size of its sample
 RINOTT_PULLS = 20  # the same of the procedure that runs are compared with
 WORSE = 1.32  # size of a sample, in units of that of the procedure alone with all of delta
 WORST = 1.48  # largest total in these units up to which the race continues
+FINISH = 0.1  # pulls that complete samples, as a share of those of their arms, if that is due
+SAMPLE_LEAD = 0.999  # what samples prove, in units of epsilon
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5  # of delta
 TAIL_CELLS = 60  # cells below probability 1 %, in equal ratios ...
 BULK_CELLS = 240  # ... and above, in equal steps
@@ -131,11 +136,42 @@ class TwoStageSample:
         return missing
 
     @property
-    def due(self) -> bool:
-        """Whether the race has taken as much as may be taken before the samples are completed."""
-        known = self.known
-        taken = np.maximum(self._drawn, self.sizes)[known].sum()
-        return bool(taken > WORST * self._usual[known].sum())
+    def complete(self) -> BoolArray:
+        """The arms whose samples are complete: (n,)."""
+        return self.known & ~self.missing.astype(np.bool_)
+
+    def due(self, arms: IntArray) -> bool:
+        """Whether to complete the samples of these arms: it takes few pulls, or the race has taken
+        as many as it may."""
+        if not self.known[arms].all():
+            return False
+        missing = int(self.missing[arms].sum())
+        if missing <= FINISH * self._drawn[arms].sum():
+            return True
+        return bool(self._drawn.sum() + missing > WORST * self._alone_total())
+
+    def _alone_total(self) -> float:
+        """Pulls of the procedure alone; guessed for arms with few pulls, which decides on pulls
+        only."""
+        total = float(self._usual[self.known].sum())
+        for arm in np.flatnonzero(~self.known).tolist():
+            seen = self._first[arm, : self._drawn[arm]]
+            total += self._sizes(float(seen.var(ddof=1)) if seen.size > 1 else 0.0)[1]
+        return total
+
+    def _sizes(self, variance: float) -> tuple[int, float]:
+        """Pulls of the sample of an arm of this variance, and those of the procedure alone."""
+        needed = math.ceil((self._constant / SAMPLE_LEAD) ** 2 * variance)
+        return max(FIRST_PULLS, needed), max(FIRST_PULLS, self._alone**2 * variance)
+
+    def bounds(self, inside: IntArray, outside: IntArray) -> FloatArray:
+        """Bounds on the leads of arms outside over arms inside, in units of epsilon.
+
+        Infinite where a sample is not complete, or where the mean of the arm outside is larger."""
+        both = self.complete[inside][:, None] & self.complete[outside]
+        means = self.means()
+        ordered = means[inside][:, None] >= means[outside]
+        return np.where(both & ordered, SAMPLE_LEAD, np.inf)
 
     def take(self, arm: int, rewards: FloatArray) -> None:
         """Add the next rewards of an arm, in order."""
@@ -154,10 +190,8 @@ class TwoStageSample:
     def _fix(self, arm: int) -> None:
         """Fix the size of a sample by the variance of its first pulls, rounded up."""
         variance = float(self._first[arm].var(ddof=1)) * (1 + 1e-9)
-        needed = math.ceil(self._constant**2 * variance)
-        self.sizes[arm] = max(FIRST_PULLS, needed)
-        self._usual[arm] = max(FIRST_PULLS, self._alone**2 * variance)
+        self.sizes[arm], self._usual[arm] = self._sizes(variance)
 
     def means(self) -> FloatArray:
-        """The means of complete samples: (n,)."""
+        """The means of samples, right where they are complete: (n,)."""
         return self._pivots + self._sums / self.sizes

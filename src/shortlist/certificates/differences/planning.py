@@ -12,12 +12,16 @@ from shortlist.certificates.differences.bound import RowSums
 #     python benchmarks/normal.py --runs 100
 #     python benchmarks/shared_seeds.py --inventory --runs 10
 #
-# with the same seeds, so the pulls of these tables flatter them a little.
+# with other seeds than those that docs/normal.md and docs/shared-seeds.md report.
 GAPS = (1.3, 2.6, 5.2, 10.4, 20.8, 41.6)  # gaps that are bet on, in units of epsilon, for K = 1 ...
 GAPS_OF_SETS = (1.6, 3.2, 6.4, 12.8, 25.6, 51.2)  # ... and for larger K: a pair may be off by more
 GAP_WEIGHTS = (0.6, 0.17, 0.1, 0.06, 0.04, 0.03)  # shares of the wealth on each
+SHARP_WEIGHT = 0.1  # share of the sharp bet, for arms far apart ...
+SHARP_CAUTION = 0.5  # ... standard errors by which their gap is taken for smaller ...
+LEAST_SHARP = 2.0  # ... its least gap, in units of epsilon ...
+SHARP_CAP = 6.0  # ... and about the largest clock, in units of 1 / gap
 FIRST_ROWS = 4  # rows of the first batch, on which nothing is bet
-EXACT_ROWS = 200  # rows up to which exact wealths are kept: they matter where arms are far apart
+EXACT_ROWS = 200  # rows up to which exact wealths are kept, and the sharp bet is made
 ROW_GROWTH = 0.025  # further rows of a batch, as a share of those so far ...
 LEAST_ROWS = 1  # ... and how many at least
 PRIOR_ROWS = 3.0  # rows that the variance of all pairs counts for in that of one
@@ -73,6 +77,18 @@ def clocks_for(variances: FloatArray, k: int) -> FloatArray:
     gap / (v + gap^2): never more than what one row can tell."""
     gaps = np.array(GAPS if k == 1 else GAPS_OF_SETS)
     clocks: FloatArray = gaps / (variances[:, :, None] + gaps**2)
+    return clocks
+
+
+def sharp_clocks(compared: Comparisons, arms: IntArray) -> FloatArray:
+    """Clocks of the sharp bet of every pair of these arms, by its mean lead so far: (arms, arms).
+
+    gap / v is the best one, for normal differences of variance v."""
+    pairs = np.ix_(arms, arms)
+    variances = compared.variances()[pairs]
+    error = np.sqrt(variances / np.maximum(compared.rows[pairs], 1))
+    gaps = np.maximum(1 - compared.mean_leads()[pairs] - SHARP_CAUTION * error, LEAST_SHARP)
+    clocks: FloatArray = gaps / (variances + gaps**2 / SHARP_CAP)
     return clocks
 
 

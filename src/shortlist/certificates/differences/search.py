@@ -30,6 +30,7 @@ from shortlist.certificates.differences.planning import (
     clocks_for,
     next_rows,
     ranged_clocks,
+    sharp_clocks,
 )
 from shortlist.certificates.frame import answered
 from shortlist.certificates.items.bound import largest_matching
@@ -80,7 +81,8 @@ class DifferencesRace:
         self.fallback = None if shared else TwoStageSample(n, k, problem.delta)
         share = 0.0 if self.fallback is None else self.fallback.share
         self.level = pair_level(n, k, problem.delta * (1 - share))
-        self.sums = PairSums(n, np.array(planning.GAP_WEIGHTS))
+        sharp = 0.0 if problem.rewards.has_range else planning.SHARP_WEIGHT
+        self.sums = PairSums(n, np.array(planning.GAP_WEIGHTS), sharp)
         self.compared = Comparisons(n)
         self.ties: IntArray = rng.permutation(n)
         self.course = Course()
@@ -89,7 +91,8 @@ class DifferencesRace:
         unseen = best_first(np.zeros(n), self.ties)
         self.top: IntArray = np.sort(unseen[:k])
         self.outside: IntArray = np.sort(unseen[k:])
-        self.bounds: FloatArray = np.full((k, n - k), np.inf)
+        self.raced: FloatArray = np.full((k, n - k), np.inf)  # bounds by the race alone,
+        self.bounds: FloatArray = self.raced  # and with the samples
 
     def take(self, arms: IntArray, rewards: FloatArray) -> None:
         """Bet on rows of these arms, (rows, arms), and choose again.
@@ -115,8 +118,12 @@ class DifferencesRace:
         if not self.problem.rewards.has_range:
             clocks = clocks_for(variances, k)
             self.sums.bet(arms, told, clocks)
-            if self.course.rows <= planning.EXACT_ROWS:
-                self.sums.bet_exactly(arms, rewards / epsilon, clocks)
+            if self.course.rows > planning.EXACT_ROWS:
+                self.sums.exact.ended = True
+            else:
+                sharp = sharp_clocks(self.compared, arms)[:, :, None]
+                both = np.concatenate([clocks, sharp], axis=2)
+                self.sums.exact.bet(arms, rewards / epsilon, both)
             return
         centres = np.clip(epsilon * self.compared.mean_leads()[pairs], -1, 1)
         clocks = ranged_clocks(variances, centres, k, epsilon)
@@ -124,9 +131,31 @@ class DifferencesRace:
 
     def _choose(self) -> None:
         ranked = best_first(self.compared.effects(), self.ties)
-        k = self.problem.k
-        self.top, self.outside = np.sort(ranked[:k]), np.sort(ranked[k:])
-        self.bounds = self.sums.update(self.top, self.outside, self.level)
+        self._divide(ranked[: self.problem.k])
+
+    def choose_by_samples(self) -> None:
+        """Give the places of chosen arms with complete samples to the best means of these."""
+        sample = self.samples
+        done = sample.complete
+        kept = self.top[~done[self.top]]
+        ranked = best_first(np.where(done, sample.means(), -np.inf), self.ties)
+        self._divide(np.append(kept, ranked[: self.problem.k - kept.size]))
+
+    def _divide(self, top: IntArray) -> None:
+        """Choose these arms, and bound the leads of all others over them."""
+        self.top = np.sort(top)
+        self.outside = np.setdiff1d(np.arange(self.problem.n_arms), top)
+        self.raced = self.sums.update(self.top, self.outside, self.level)
+        self.bounds = self.raced
+        if self.fallback is not None:
+            sampled = self.fallback.bounds(self.top, self.outside)
+            self.bounds = np.minimum(self.raced, sampled)
+
+    @property
+    def samples(self) -> TwoStageSample:
+        """The two-stage samples, on own seeds."""
+        assert self.fallback is not None
+        return self.fallback
 
     @property
     def blur(self) -> float:
@@ -136,9 +165,19 @@ class DifferencesRace:
 
     def loss(self) -> float:
         """The largest loss of the choice in all, K R_T, in units of epsilon."""
-        finite = np.isfinite(self.bounds)
-        far = 1e6 * (1 + np.abs(self.bounds[finite]).sum())
-        total = largest_matching(np.where(finite, self.bounds, far))
+        raced = self._worst(self.raced)
+        return raced if raced <= self.problem.k else self._worst(self.bounds)
+
+    @property
+    def proof(self) -> str:
+        """What the bound rests on: samples only where the race alone proves less."""
+        return "race" if self._worst(self.raced) <= self.loss() else "two-stage sample"
+
+    def _worst(self, bounds: FloatArray) -> float:
+        """The most that a matching of bounds amounts to."""
+        finite = np.isfinite(bounds)
+        far = 1e6 * (1 + np.abs(bounds[finite]).sum())
+        total = largest_matching(np.where(finite, bounds, far))
         return total + self.blur if total < far else np.inf
 
     def choose_arms(self) -> None:
@@ -165,14 +204,16 @@ def differences_search(
     while True:
         bound = race.loss()
         if bound <= problem.k:
-            return _answer(race, race.top, bound, "race")
-        sample = race.fallback
-        if sample is not None and sample.due and _affords_samples(race, sample):
-            return (yield from _complete(race, sample))
+            return _answer(race, bound)
         race.choose_arms()
+        if race.fallback is not None and race.fallback.due(race.play):
+            yield from _complete(race)
+            bound = race.loss()
+            if bound <= problem.k:
+                return _answer(race, bound)
         rows = _affordable(race, next_rows(race.course.rows), least)
         if not rows:
-            return _answer(race, race.top, bound, "race")
+            return _answer(race, bound)
         yield from _pull(race, rows, bound)
 
 
@@ -211,39 +252,34 @@ def _drawn(
     return reply
 
 
-def _affords_samples(race: DifferencesRace, sample: TwoStageSample) -> bool:
-    """Whether the budget pays for the samples, as far as their sizes are known."""
-    return bool(race.budget.affords(np.arange(race.problem.n_arms), sample.missing).all())
-
-
-def _complete(race: DifferencesRace, sample: TwoStageSample) -> Search:
-    """Complete the samples of all arms and choose by their means: R_T <= epsilon."""
-    bound = race.loss()
-    while sample.missing.any():
-        if not _affords_samples(race, sample):
-            return _answer(race, race.top, bound, "race")
-        arms = np.flatnonzero(sample.missing)
-        times = sample.missing[arms]
-        reply = yield from _drawn(race, arms, times, bound)
+def _complete(race: DifferencesRace) -> Generator[Pulls, Rewards, None]:
+    """Complete the samples of arms in doubt until they prove a choice, or end the budget."""
+    sample, everyone = race.samples, np.arange(race.problem.n_arms)
+    while race.loss() > race.problem.k:
+        times = np.zeros_like(everyone)
+        times[race.play] = sample.missing[race.play]
+        arms = np.flatnonzero(times)
+        if not arms.size or not race.budget.affords(everyone, times).all():
+            return
+        reply = yield from _drawn(race, arms, times[arms], race.loss())
         assert reply.each is not None, "drivers send single rewards where rewards are normal"
-        for arm, own in zip(
-            arms.tolist(), np.split(reply.each, np.cumsum(times)[:-1]), strict=True
-        ):
+        parts = np.split(reply.each, np.cumsum(times[arms])[:-1])
+        for arm, own in zip(arms.tolist(), parts, strict=True):
             sample.take(arm, own / race.problem.epsilon)
-    top = best_first(sample.means(), race.ties)[: race.problem.k]
-    return _answer(race, np.sort(top), race.problem.k, "two-stage sample")
+        race.choose_by_samples()
+        race.choose_arms()
 
 
-def _answer(race: DifferencesRace, top: IntArray, bound: float, proof: str) -> Answer:
+def _answer(race: DifferencesRace, bound: float) -> Answer:
     evidence: dict[str, object] = {
         "certificate": "differences",
-        "proof": proof,
+        "proof": race.proof,
         "rows": race.course.rows,
     }
     if race.problem.shared_seeds:
         evidence["correlation"] = race.course.correlation
     before = race.sums.bounds < -race.blur
-    return answered(race.problem, top, bound * race.problem.epsilon, evidence, before)
+    return answered(race.problem, race.top, bound * race.problem.epsilon, evidence, before)
 
 
 class SharedBudget:
