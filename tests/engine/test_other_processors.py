@@ -27,7 +27,7 @@ CASES: dict[str, dict[str, Any]] = {  # of every certificate, and others
     "pairs": {"arms": 12, "k": 3, "epsilon": 0.15},
     "plans": {"arms": 40, "k": 8, "epsilon": 0.15, "rewards": "binary"},
     "items": {"arms": 12, "k": 2, "epsilon": 0.05, "items": 200},
-    "charged": {"arms": 60, "k": 6, **NORMAL},
+    "charged": {"arms": 60, "k": 6, "rewards": "normal", "epsilon": 0.05},
     "differences": {"arms": 10, "k": 2, **NORMAL, "seeds": "shared"},
     "linear": {"arms": 40, "k": 4, "epsilon": 0.1, "features": FEATURES, "linear": True},
     "exchange": {"arms": grouped(12), "k": 4, "epsilon": 0.15, **QUOTAS},
