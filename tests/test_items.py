@@ -232,6 +232,11 @@ def test_bad_test_sets_are_refused_in_words(given: dict[str, object], message: s
         shortlist.select(nothing, arms=2, k=1, epsilon=0.1, **given)  # type: ignore[arg-type]
 
 
+def test_scores_without_items_are_refused_whatever_they_are() -> None:
+    with pytest.raises(InvalidInput, match=r"without `items`.* use `assess\(scores=\)`"):
+        shortlist.select(nothing, arms=4, k=1, epsilon=0.1, scores=np.eye(4))
+
+
 def test_items_are_needed_for_their_certificate_and_rule_out_a_holdout() -> None:
     with pytest.raises(InvalidInput, match="'items' and items are not given"):
         shortlist.simulate(

@@ -13,7 +13,7 @@ import pytest
 import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.arms import labels_of, plain_label, shown_label
-from shortlist.errors import CannotReplay, InvalidInput, UnknownName, UnsupportedGoal
+from shortlist.errors import CannotReplay, Doubtful, InvalidInput, UnknownName, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian, model_of
 from shortlist.search import Answer, Search
@@ -240,7 +240,7 @@ def test_an_experiment_keeps_labels_that_come_back_equal_and_refuses_others() ->
         (["a", "b", "b"], "two arms are called 'b', but labels must differ"),
         (["a", True], "an arm is called True, but a label must be a text or a whole number"),
         (["a", None], "an arm is called None"),
-        (["a", 0.5], r"an arm is called 0\.5"),
+        (["a", 0.5], r"an arm is called 0\.5.*; for other values give each a name"),
         (["a", ("b", 0.5)], r"an arm is called 0\.5, but a label must be .* a tuple of these"),
         (["a", ("b", True)], "an arm is called True"),
         (["a", ()], r"an arm is called \(\)"),
@@ -274,3 +274,8 @@ def test_rewards_are_declared_by_a_range_a_word_or_a_model(
 def test_rewards_that_declare_nothing_are_refused(declared: object) -> None:
     with pytest.raises(InvalidInput, match=r"`(rewards|high|low)` is "):
         model_of(declared)
+
+
+def test_a_delta_that_is_a_confidence_is_doubted() -> None:
+    with pytest.warns(Doubtful, match=r"`delta` is 0\.95.*for 0\.95 confidence, give 0\.05"):
+        shortlist.Experiment.create(2, 1, epsilon=0.1, delta=0.95)

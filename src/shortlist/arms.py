@@ -27,6 +27,7 @@ OwnLabel = Any  # as given by the user, of any type
 
 LISTED = "must be a number of arms or a list of labels"
 RULE = "must be a text or a whole number, a tuple of these, or a member of an Enum"
+NAME_IT = "; for other values give each a name, arms = {'name': value}, and use arms[name]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,7 @@ def _name(arm: object) -> Name:
     if isinstance(arm, Integral) and not isinstance(arm, bool):
         _check_digits(arm)
         return int(arm)
-    raise InvalidInput(f"an arm is called {shown(arm)}, but a label {RULE}")
+    raise InvalidInput(f"an arm is called {shown(arm)}, but a label {RULE}{NAME_IT}")
 
 
 def _check_digits(value: object) -> None:

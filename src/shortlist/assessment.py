@@ -442,6 +442,8 @@ def assess_scores(
     rng = np.random.default_rng(seeded(seed))
     named = named_scores(scores, repeats=None)
     matrix = table("scores", scores if named is None else named.scores, ROWS)
+    if matrix.ndim != 2:
+        raise InvalidInput(f"`scores` has shape {matrix.shape}, but must have {ROWS}")
     _check_number("`scores`", len(matrix))
     labels = labels_of(len(matrix) if named is None or named.arms is None else named.arms)
     k = whole("k", k, at_least=1)

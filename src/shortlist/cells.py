@@ -224,7 +224,8 @@ def check_scores(
         item = items[cell * len(items) // known.shape[1]]  # cells of an item are neighbours
         raise InvalidReward(
             f"the known score of arm {shown(arms[arm])} on item {shown(item)} is"
-            f" {given_text(known[arm, cell])}, but must be {rewards.rule}"
+            f" {given_text(known[arm, cell])}, but must be {rewards.rule}; for other scores declare"
+            " `rewards`, such as (0, 100)"
         )
 
 

@@ -584,7 +584,8 @@ class Client(Runnable):
 
         Args:
             block: Name of the block, as `shares` gave it.
-            counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`.
+            counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`, or a data frame with
+                columns arm, visitors, and sum or conversions.
             metrics: Per metric the sum of every arm: between 0 and 1 per visitor.
 
         Returns:

@@ -230,16 +230,23 @@ def _check_cells(name: str, left: FloatArray) -> None:
         raise InvalidInput(f"{name} asks for more pulls of arm {arm} than it has items left")
 
 
+LIKELY_MEANT = 0.5  # a larger delta may be a confidence
 MOST_REQUESTS = 200  # of a search within limits that is tried out: limits of a few hundred pulls
 MANY_PAIRS = 300  # arms with limits from which on trying takes long
 MOST_TRIED = 10_000  # arms for which a search is tried out before it starts: part of a second
 
 
 def caution_about(problem: Problem, algorithm: Algorithm, options: dict[str, object]) -> None:
-    """Warn of an epsilon that is too large or too small to mean anything."""
+    """Warn of a delta or an epsilon that can hardly be meant."""
     goal, model = problem.goal, problem.rewards
     if not isinstance(goal, FixedConfidence):
         return
+    if goal.delta > LIKELY_MEANT:
+        caution(
+            f"`delta` is {given_text(goal.delta)}, the probability that the choice loses more than"
+            f" epsilon: for {given_text(goal.delta)} confidence, give"
+            f" {given_text(round(1 - goal.delta, 12))}"
+        )
     most = model.widest_gap * model.scale * min(problem.k, problem.n_arms - problem.k) / problem.k
     if goal.epsilon >= most:
         percent = "; 5 percent are 0.05 or '5%'" if goal.epsilon >= 1 >= model.scale else ""

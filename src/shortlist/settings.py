@@ -586,8 +586,12 @@ def cells_given(values: Mapping[str, Any]) -> CellsGiven | None:
     items = values["items"]
     if items is None:
         for name in ("scores", "order", "repeats", "clusters", "population"):
-            if values[name] is not None and values[name] != FIELDS[name].default:
-                raise InvalidInput(f"`{name}` is given without `items`, but only goes with them")
+            given, usual = values[name], FIELDS[name].default
+            if given is not None and (usual is None or given != usual):
+                hint = "; to judge them, use `assess(scores=)`" if name == "scores" else ""
+                raise InvalidInput(
+                    f"`{name}` is given without `items`, but only goes with them{hint}"
+                )
         return None
     clusters = checked_clusters(values["clusters"])
     drawn = Drawn(values["repeats"], clusters, values["population"])

@@ -317,7 +317,10 @@ def arm_means(
     if wrong.size:
         between = f"a number between {given_text(low)} and {given_text(high)}"
         rule = "a finite number" if math.isinf(high) else between
-        raise InvalidInput(f"the mean of arm {wrong[0]} is {theta[wrong[0]]}, but must be {rule}")
+        hint = "; 2.4 percent are 0.024" if (low, high) == (0, 1) else ""
+        raise InvalidInput(
+            f"the mean of arm {wrong[0]} is {theta[wrong[0]]}, but must be {rule}{hint}"
+        )
     return theta
 
 

@@ -19,6 +19,7 @@ from shortlist.engine.live import CountsGiven, MetricsGiven
 from shortlist.engine.status import ArmsTold
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
+from shortlist.reading.counts import block_counts
 from shortlist.result import ArmResult, Result
 from shortlist.result.arm_results import ArmLift, BlockLeads, MetricLift
 from shortlist.reward_models import RewardModel, as_seen
@@ -60,6 +61,7 @@ def shares_of(data: Json) -> Shares:
 
 def counts_to_json(counts: CountsGiven) -> list[Json]:
     """Counts of a block, one row per arm."""
+    counts = block_counts(counts) if hasattr(counts, "columns") else counts
     if not isinstance(counts, Mapping):
         raise InvalidInput(f"`counts` is {shown(counts)}, but must be a mapping of arms to counts")
     return [_counts_row(label, row) for label, row in counts.items()]

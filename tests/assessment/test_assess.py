@@ -196,6 +196,15 @@ def test_whole_numbers_may_have_a_decimal_point(tmp_path: Path) -> None:
     assert assess(file, 1, fixed=True) == assess(plain, 1, fixed=True)
 
 
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [([0.5, 0.7], "must have a row per arm"), ({"a": [1, 0], "b": [0, 1]}, "must be a matrix")],
+)
+def test_scores_that_are_no_matrix_are_refused(scores: object, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        assess(scores=scores, k=1)
+
+
 def test_squares_are_compared_with_the_range_of_the_rewards() -> None:
     """Rewards -1 and 3, three of each: 6 and 30 are right, and the largest that can be."""
     right = {"a": (6, 6.0, 30.0), "b": (6, 6.0, 30.0)}
@@ -223,6 +232,8 @@ def test_columns_of_sums_are_read_and_arms_need_no_names(tmp_path: Path) -> None
             "counts.csv, line 3: 11 successes exceed 10 pulls",
         ),
         ("arm,pulls,successes\na,10,3\nb,ten,1\n", "line 3 says 'ten', but pulls must be a whole"),
+        ("arm;pulls;successes\na;1.000;1\nb;9;1\n", "line 2 says '1.000', but pulls must be a"),
+        ("arm,pulls,successes\na,9,30%\nb,9,1\n", "line 2 says '30%'.*write 0.3 for 30%"),
         ("arm,pulls,successes\na,10,3\nb,10,2.5\n", "line 3 says '2.5', but successes must be"),
         ("arm,pulls,successes\na,10,3\n,10,2\n", "line 3 has no label, but a label must not be"),
         ("arm,pulls,successes\na,10,3\na,10,2\n", "labelled 'a', but labels must differ"),

@@ -894,7 +894,7 @@ def test_an_arm_whose_label_is_a_number_leaves_by_it() -> None:
 
 def test_a_column_that_may_be_a_cost_or_a_limit_is_named_if_it_is_not_read(tmp_path: Path) -> None:
     arms = tmp_path / "arms.csv"
-    arms.write_text("arm;price\na;3\nb;4\n")
+    arms.write_text("arm;price;limit\na;3;9\nb;4;9\n")
     store = str(tmp_path / "a.db")
     made = invoke(["create", str(arms), "-k1", "--budget", "9", "--store", store])
     assert made.exit_code == 0, made.stderr

@@ -61,6 +61,9 @@ def test_cells_are_read_in_any_order_and_missing_ones_are_nan(tmp_path: Path) ->
         ("arm,x,x\na,1,0\n", "two items 'x'"),
         ("arm,x,y\na,1,0\na,1,1\n", "two arms 'a'"),
         ("arm,x,y\n", "has no scores"),
+        ("", "is empty, but must have a line per arm"),
+        ("arm,x,y\na,50%,1\nb,1,1\n", "line 2 says '50%'.*write 0.5 for 50%"),
+        ("arm;x;y\na;0,5;1\nb;1;1\n", "line 2 says '0,5'.*write decimals with a point"),
     ],
 )
 def test_bad_files_of_scores_are_refused_in_words(tmp_path: Path, text: str, message: str) -> None:
@@ -68,6 +71,12 @@ def test_bad_files_of_scores_are_refused_in_words(tmp_path: Path, text: str, mes
     path.write_text(text)
     with pytest.raises(InvalidInput, match=message):
         read_scores(str(path))
+
+
+def test_true_and_false_are_scores_of_1_and_0(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("arm,x,y\na,True,FALSE\nb,false,1\n")
+    assert np.array_equal(read_scores(str(path)).scores, [[1, 0], [0, 1]])
 
 
 def test_simulate_on_scores_says_which_share_of_cells_was_asked_for(tmp_path: Path) -> None:

@@ -67,6 +67,11 @@ NASTY = [
 ]
 
 
+@pytest.mark.parametrize(("printed", "reward"), [("True", 1), ("false", 0), ("1e0", 1)])
+def test_a_program_may_print_a_number_or_whether_it_was_right(printed: str, reward: float) -> None:
+    assert run(python(f"print({printed!r})")) == reward
+
+
 @pytest.mark.parametrize("label", NASTY)
 def test_a_label_is_one_argument_whatever_it_holds(
     label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

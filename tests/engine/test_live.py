@@ -128,12 +128,29 @@ def test_blocks_count_in_the_order_in_which_they_were_opened() -> None:
     assert out_of_order.result() == in_order.result()
 
 
+@pytest.mark.parametrize("index", [[7, 3, 9], ["a", "b", "c"]])
+def test_counts_may_be_a_data_frame(index: list[object]) -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = {"visitors": [100, 90, 80], "conversions": [60, 40, 30]}
+    named = {} if index[0] == "a" else {"arm": ["a", "b", "c"]}
+    test, other = live(), live()
+    for each in (test, other):
+        each.shares("monday")
+    test.tell_counts("monday", pandas.DataFrame(named | rows, index=index))
+    other.tell_counts("monday", {"a": (100, 60), "b": (90, 40), "c": (80, 30)})
+    assert test.position() == other.position()
+    with pytest.raises(InvalidInput, match="they must be arm, visitors and conversions"):
+        test.tell_counts("monday", pandas.DataFrame(named | {"clicks": [1, 2, 3]}, index=index))
+    with pytest.raises(InvalidInput, match="two rows of `counts` are of one arm"):
+        test.tell_counts("monday", pandas.DataFrame(rows, index=["a", "b", "a"]))
+
+
 def test_a_block_must_be_complete_and_of_arms_in_play() -> None:
     test = live()
     test.shares("monday")
     with pytest.raises(InvalidInput, match="is told without 'c', but a block is told completely"):
         test.tell_counts("monday", {"a": (100, 60), "b": (100, 40)})
-    with pytest.raises(UnknownName, match="no block of that name was opened"):
+    with pytest.raises(UnknownName, match="was opened: 'monday' waits for counts"):
         test.tell_counts("tuesday", {"a": (100, 60), "b": (100, 40), "c": (100, 30)})
     with pytest.raises(UnknownName, match="`arm` is 'd'"):
         test.tell_counts("monday", {"d": (100, 60)})
@@ -163,7 +180,7 @@ def test_counts_that_make_no_sense_are_refused(row: Any, rule: str) -> None:
     with pytest.raises(InvalidInput, match=rule):
         test.tell_counts("monday", {"a": row, "b": (100, 40), "c": (100, 30)})
     with pytest.raises(InvalidInput, match="must be a mapping"):
-        test.tell_counts("monday", [1])  # type: ignore[arg-type]
+        test.tell_counts("monday", [1])
 
 
 def test_rewards_in_a_range_are_told_with_sums_and_squares() -> None:

@@ -13,7 +13,14 @@ from shortlist.cli.output import note
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text, no_formula
 from shortlist.reading.counts import decimal, read_totals, total, whole
-from shortlist.reading.files import COLUMN, Columns, FileLine, check_called_arm, read_columns
+from shortlist.reading.files import (
+    COLUMN,
+    Columns,
+    FileLine,
+    check_called_arm,
+    number_hint,
+    read_columns,
+)
 
 _WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as can be counted in 64 bits
 
@@ -28,7 +35,8 @@ if TYPE_CHECKING:
     from shortlist.engine.log_entries import Report
 
 TERMS = frozenset(["cost", "limit", "group"])  # columns of an arm besides its label
-ALIKE = frozenset(["costs", "price", "prices", "limits", "max", "maximum", "quota"])
+ALIKE = {"costs": "cost", "price": "cost", "prices": "cost", "groups": "group", "limits": "limit"}
+ALIKE |= {"max": "limit", "maximum": "limit", "quota": "limit"}
 
 
 class ArmsFile(click.Path):
@@ -74,9 +82,9 @@ def read_arms(path: str) -> "list[str] | list[Arm]":
 
 
 def _note_unread(path: str, table: Columns) -> None:
-    """Say that a column is not read that may be a cost or a limit by another name."""
-    meant = [name for name in table.names if name in ALIKE]
-    if meant and not TERMS & set(table.names):
+    """Say that a column is not read that may be a cost, limit or group by another name."""
+    meant = [name for name in table.names if ALIKE.get(name, name) not in (name, *table.names)]
+    if meant:
         read = f"`{COLUMN}`, `cost`, `limit` and `group`"
         note(f"{path}: the column `{meant[0]}` is not read; those that are read are called {read}")
 
@@ -258,7 +266,7 @@ def _as_written(labels: "Sequence[Label]") -> "dict[str, Label | None]":
 
 
 def _result(line: FileLine) -> ToldLine:
-    from shortlist.engine.program import decimal
+    from shortlist.engine.program import decimal, reward_in
 
     reward, ticket = line["reward"], whole_number(line["ticket"])
     if ticket is None:
@@ -266,11 +274,12 @@ def _result(line: FileLine) -> ToldLine:
     cost = line.cells.get("cost", "").strip()
     for name, cell in (("reward", reward), ("cost", cost or "0")):
         try:
-            decimal(cell)
+            reward_in(cell)
         except ValueError:
-            raise InvalidInput(f"{line.where}: {name} {cell!r} must be a number") from None
+            rule = f"must be a number{number_hint(cell)}"
+            raise InvalidInput(f"{line.where}: {name} {cell!r} {rule}") from None
     arm = line.cells.get(COLUMN, "")
-    return ToldLine(line.where, ticket, decimal(reward), decimal(cost) if cost else None, arm)
+    return ToldLine(line.where, ticket, reward_in(reward), decimal(cost) if cost else None, arm)
 
 
 if TYPE_CHECKING:

@@ -674,8 +674,8 @@ def _row(line: FileLine) -> tuple[float, ...]:
     total = decimal(line, column)
     if column == "conversions" and not total.is_integer():
         raise InvalidInput(
-            f"{line.where} has {line[column]} `conversions`, but they must be a whole number: the"
-            " column `sum` has sums of other rewards"
+            f"{line.where} has {line[column]} `conversions`, but they must be a whole number:"
+            " how many converted, not their share; a column `sum` has sums of other rewards"
         )
     return (whole(line, "visitors"), total, *more)
 
@@ -685,5 +685,6 @@ def _check_columns(path: str, first: int, names: Sequence[str]) -> None:
     missing += [] if any(name in names for name in SUMS) else ["sum"]
     if missing:
         raise InvalidInput(
-            f"{path}, line {first} has no column `{missing[0]}`, but must be block,arm,visitors,sum"
+            f"{path}, line {first} has no column `{missing[0]}`, but must be"
+            f" block,arm,visitors,conversions (or sum); it is {','.join(names[:6])}"
         )

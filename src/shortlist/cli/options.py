@@ -25,7 +25,7 @@ import click
 from shortlist.cli.files import FILE, whole_number
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import given_text
-from shortlist.reading.files import FileLine, read_columns
+from shortlist.reading.files import FileLine, number_hint, read_columns
 from shortlist.spec import FIELDS, FIELDS_OF, OnLate, Percent
 
 if TYPE_CHECKING:
@@ -455,8 +455,7 @@ def _finite(line: FileLine, column: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        hint = ": write 0.02 for 2%" if cell.endswith("%") else ""
-        rule = f"a {column} must be a finite number{hint}"
+        rule = f"a {column} must be a finite number{number_hint(cell)}"
         raise InvalidInput(f"{line.where} says {cell!r}, but {rule}")
     return value
 

@@ -31,13 +31,14 @@ from shortlist.engine.replay import Replica
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownName, caution
 from shortlist.formatting import given_text
 from shortlist.problem import Problem
+from shortlist.reading.counts import block_counts
 from shortlist.settings import MOST_METRICS, Settings, checked_metric
 from shortlist.stores import Event, Kind, Store
 from shortlist.stores.base import retried
 from shortlist.validation import named, real, shown, text, whole
 
 LONGEST_NAME = 200  # characters of the name of a block, and of a visitor
-CountsGiven = Mapping[Any, Sequence[float]]
+CountsGiven = Mapping[Any, Sequence[float]] | Any  # or a data frame
 MANY_VISITORS = 100  # from which on a sum below 1 looks like a rate
 MetricsGiven = Mapping[str, Mapping[Any, float]]  # per metric, the sum of every arm
 DAY = "%Y-%m-%d"
@@ -160,8 +161,9 @@ class Live:
 
         Args:
             block: Name of the block, as `shares` gave it.
-            counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`. With 0/1 rewards the
-                sum is the number of conversions. Squares help if rewards vary little.
+            counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`, or a data frame with
+                columns arm, visitors, and sum or conversions. With 0/1 rewards the sum is the
+                number of conversions. Squares help if rewards vary little.
             metrics: Further figures of the same visitors, per metric the sum of every arm, such as
                 `{"bounce": {"a": 120, "b": 131}}`. A visitor has between 0 and 1 of each. Every
                 block has the same metrics; those of `guardrails` are among them.
@@ -199,7 +201,7 @@ class Live:
             if block is None and known.replay.outcome is not None:
                 return CountsReceipt(name, "unused")  # the test has ended: shares opened no block
             if block is None:
-                raise UnknownName(f"`block` is {name!r}, but no block of that name was opened")
+                raise _unknown_block(name, known.blocks)
             if block.void is not None:
                 return known.blocks.state_of(block)
             rows = checked_rows(block, counts, self.settings)
@@ -247,7 +249,7 @@ class Live:
             known = live_replica(self._known, "void_block")
             found = known.blocks.by_name.get(name)
             if found is None:
-                raise UnknownName(f"`block` is {name!r}, but no block of that name was opened")
+                raise _unknown_block(name, known.blocks)
             if found.rows is not None and found.void is None:
                 raise InvalidInput(
                     f"`block` is {name!r}, but was told: a block whose counts are known cannot be"
@@ -309,6 +311,13 @@ def _percent(share: float) -> float:
     return int(percent) if float(percent).is_integer() else percent
 
 
+def _unknown_block(name: str, blocks: Blocks) -> UnknownName:
+    """The error that no block is called so, and the name of the first that waits for counts."""
+    waiting = next((block.name for block in blocks.all if block.rows is None), None)
+    hint = "`shares` opens one" if waiting is None else f"{waiting!r} waits for counts"
+    return UnknownName(f"`block` is {name!r}, but no block of that name was opened: {hint}")
+
+
 def _final_shares(known: BlockReplica) -> Shares:
     """All visitors to the chosen arms, once the test has ended."""
     labels = known.settings.labels
@@ -323,6 +332,7 @@ def _served(known: BlockReplica, arm: int) -> int:
 
 
 def _collected(counts: object) -> dict[Any, Any]:
+    counts = block_counts(counts) if hasattr(counts, "columns") else counts
     if not isinstance(counts, Mapping):
         rule = "must be a mapping of arms to (visitors, sum) or (visitors, sum, squares)"
         raise InvalidInput(f"`counts` is {shown(counts)}, but {rule}")

@@ -20,6 +20,7 @@ from typing import IO
 
 from shortlist.arms import Label
 from shortlist.errors import EvaluationFailed, InvalidInput
+from shortlist.reading.files import truth
 from shortlist.validation import number, shown
 
 KEPT = 64 * 1024  # bytes of an output; the rest is counted and discarded
@@ -308,6 +309,12 @@ def decimal(text: str) -> float:
     return float(text)
 
 
+def reward_in(text: str) -> float:
+    """A reward as text: a number, or true or false."""
+    right = truth(text)
+    return decimal(text) if right is None else right
+
+
 def _reward(status: int, output: Output, errors: str) -> float | tuple[float, float]:
     if status < 0:
         names = {int(each): each.name for each in signal.Signals}
@@ -316,8 +323,9 @@ def _reward(status: int, output: Output, errors: str) -> float | tuple[float, fl
         raise _failure(f"its exit status was {status}", errors)
     try:
         (line,) = output.all_of_it.splitlines()
-        reward, *cost = map(decimal, line.split(maxsplit=1))
-        return (reward, cost[0]) if cost else reward
+        first, *cost = line.split(maxsplit=1)
+        reward = reward_in(first)
+        return (reward, decimal(cost[0])) if cost else reward
     except ValueError:
         raise _failure(f"it printed {_shown(output)}, but must print one number", errors) from None
 

@@ -484,7 +484,11 @@ def checked_reward(reward: object, name: str, model: RewardModel) -> float:
     """The reward as a float, if it is a number that keeps to the declaration; if not, `name` it."""
     number = real(reward)
     if not model.admits(number):
-        other = "; for other rewards declare `rewards`" if math.isfinite(number) else ""
+        other = (
+            "; for other rewards declare `rewards`, such as (0, 100)"
+            if math.isfinite(number)
+            else ""
+        )
         other = "; does the function return it?" if reward is None else other
         raise InvalidReward(f"{name} is {shown(reward)}, but must be {model.rule}{other}")
     return number

@@ -209,7 +209,7 @@ def forecast(  # noqa: D417  # `documented` adds the settings
                 "a live test is asked for (`drift`, `skip_blocks` or `min_blocks`), but these"
                 " settings and algorithms allow none: it needs `epsilon` and 'certified' alone"
             )
-        candidates += live
+        candidates = live + candidates
     started = time.perf_counter()
     prospects = _simulated(candidates, scene, allowed, pace, runs, seed, workers, on_progress)
     took = time.perf_counter() - started

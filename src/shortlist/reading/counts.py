@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,13 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import InvalidInput
-from shortlist.reading.files import COLUMN, FileLine, check_called_arm, read_columns
+from shortlist.reading.files import (
+    COLUMN,
+    FileLine,
+    check_called_arm,
+    number_hint,
+    read_columns,
+)
 
 TOTALS = ("sum", "successes")
 HEADED = 6  # columns that a message names
@@ -35,8 +42,10 @@ def whole(line: FileLine, column: str, least: int = 0) -> int:
         value = int(cell.rstrip("0").removesuffix(".") if "." in cell else cell)
     except ValueError:
         value = -1
-    if not least <= value <= COUNTABLE:
+    thousands = re.fullmatch(r"[0-9]{1,3}(\.[0-9]{3})+", cell) is not None  # or 3 decimals
+    if thousands or not least <= value <= COUNTABLE:
         rule = f"of at least {least}" if value < least else f"of at most {COUNTABLE:,}"
+        rule = "with no point or comma in it" if thousands else rule + number_hint(cell)
         raise InvalidInput(
             f"{line.where} says {cell!r}, but {column} must be a whole number {rule}"
         )
@@ -54,7 +63,8 @@ def decimal(line: FileLine, column: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        raise InvalidInput(f"{line.where} says {cell!r}, but {column} must be a number") from None
+        rule = f"{column} must be a number{number_hint(cell)}"
+        raise InvalidInput(f"{line.where} says {cell!r}, but {rule}") from None
 
 
 def check_header(path: str, first: int, header: Sequence[str], needed: Sequence[str]) -> None:
@@ -89,6 +99,7 @@ def check_labels(labels: Sequence[str], path: str) -> None:
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray, IntArray
 
+BLOCK_COLUMNS = (("arm",), ("visitors",), ("sum", "conversions"), ("squares",))
 HUGE = 2**63  # whole numbers from here on may have too many digits to be written
 GIVEN = "`counts`"  # source of results that are in no file
 NAMES = ("pulls", "sum", "squares")  # of the numbers of an arm in a mapping
@@ -227,3 +238,22 @@ def _cell(value: object) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     return str(int(number)) if number.is_integer() else repr(number)
+
+
+def block_counts(frame: Any) -> dict[Any, tuple[Any, ...]]:
+    """Counts of a block of a live test in a data frame: {arm: (visitors, sum, squares)}.
+
+    Columns are arm (or the index of pandas), visitors, sum or conversions, and perhaps squares."""
+    from shortlist.reading.scores import with_arm_column
+
+    frame = with_arm_column(frame)
+    own = {str(name).lower(): name for name in frame.columns}
+    names = [next((name for name in each if name in own), None) for each in BLOCK_COLUMNS]
+    if None in names[:3]:
+        rule = "must be arm, visitors and conversions (or sum)"
+        raise InvalidInput(f"`counts` has the columns {', '.join(own)}, but they {rule}")
+    columns = [frame[own[name]].to_list() for name in names if name is not None]
+    rows = {label: numbers for label, *numbers in zip(*columns, strict=True)}
+    if len(rows) < len(columns[0]):
+        raise InvalidInput("two rows of `counts` are of one arm, but every arm has one row")
+    return {label: tuple(each) for label, each in rows.items()}

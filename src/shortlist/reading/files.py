@@ -4,6 +4,7 @@ Every error message names the file and the line. The column of labels is called 
 Features of the arms come from a file of their own, or from columns of another one."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -282,7 +283,10 @@ def _matrix(lines: Sequence[FileLine], names: Sequence[str], path: str) -> "Floa
 def _cell(line: FileLine, name: str) -> float:
     value = _number(line[name])
     if not math.isfinite(value):
-        raise InvalidInput(f"{line.where} says {line[name]!r}, but {name} must be a finite number")
+        hint = number_hint(line[name])
+        raise InvalidInput(
+            f"{line.where} says {line[name]!r}, but {name} must be a finite number{hint}"
+        )
     return value
 
 
@@ -291,3 +295,22 @@ def _number(cell: str) -> float:
         return float(cell)
     except ValueError:
         return math.nan
+
+
+def number_hint(cell: object) -> str:
+    """How to write a number that stands there as a percentage or with a decimal comma."""
+    text = str(cell).strip()
+    number = _number(text.rstrip("% ").replace(",", "."))
+    if text.endswith("%") and math.isfinite(number):
+        return f": write {number / 100:.12g} for {text}"
+    if "," in text and re.fullmatch(r"[-+0-9.,]+", text):
+        return ": write decimals with a point, and nothing between thousands"
+    return ""
+
+
+TRUTHS = {"true": 1.0, "false": 0.0}  # what other programs write for right and wrong
+
+
+def truth(cell: str) -> float | None:
+    """1 for true and 0 for false, in any case; None for anything else."""
+    return TRUTHS.get(cell.strip().lower())

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
-from shortlist.reading.files import is_parquet, read_columns, read_parquet
+from shortlist.reading.files import (
+    is_parquet,
+    number_hint,
+    read_columns,
+    read_parquet,
+    truth,
+)
 from shortlist.reading.results import is_results, result_rows
 from shortlist.validation import encodable, shown
 
@@ -149,6 +155,8 @@ def grid_of(name: str, columns: Mapping[str, Sequence[Any]]) -> ScoreRows:
 
 def _csv_grid(path: str) -> ScoreRows:
     table = read_columns(path)
+    if not table.header:
+        raise InvalidInput(f"{path} is empty, but must have a line per arm")
     rows = [(f"{path}, line {number}", row) for number, row in table.rows]
     if any(_number(cell) is None for cell in table.header):
         return ScoreRows(path, table.header, rows)
@@ -248,11 +256,13 @@ def _check_distinct(path: str, kind: str, names: Sequence[str]) -> None:
 
 
 def _number(cell: object) -> float | None:
-    """A finite number; NaN for an empty cell; None for anything else."""
+    """A finite number, 1 for true and 0 for false; NaN for an empty cell; None for others."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return math.nan
     if not isinstance(cell, str | Real):
         return None
+    if isinstance(cell, str) and (right := truth(cell)) is not None:
+        return right
     try:
         number = float(cell)
     except ValueError:
@@ -265,7 +275,7 @@ def _score(cell: object, where: str) -> float:
     if score is None:
         raise InvalidInput(
             f"{where} says {shown(cell)}, but a score must be a finite number, or empty if it is"
-            " not known"
+            f" not known{number_hint(cell)}"
         )
     return score
 
@@ -275,6 +285,9 @@ def named_scores(scores: object, repeats: int | None = 1) -> ScoreFile | None:
 
     Arms are named by a column `arm` or by the index of pandas, unless it is the default one; items
     by the other columns. A matrix has a column per item: with repeats, its first repetition."""
+    if isinstance(scores, Mapping):
+        rule = "must be a matrix, or a data frame with the arms in its index"
+        raise InvalidInput(f"`scores` is {shown(scores)}, but {rule}: list(scores.values())")
     if isinstance(scores, list | tuple) and any(isinstance(each, PATHS) for each in scores):
         return _from_results([_path(each) for each in scores], repeats)
     if isinstance(scores, PATHS):
@@ -284,7 +297,7 @@ def named_scores(scores: object, repeats: int | None = 1) -> ScoreFile | None:
         return read_scores(path, repeats)
     if not len(getattr(scores, "columns", ())):
         return None
-    frame = _with_arms(scores)
+    frame = with_arm_column(scores)
     columns = {str(name): [_known(cell) for cell in frame[name]] for name in frame.columns}
     grid = grid_of("`scores`", columns)
     if "arm" in grid.names:
@@ -299,7 +312,7 @@ def _is_default(name: str, place: int) -> bool:
     return name in (str(place), f"column_{place}")
 
 
-def _with_arms(frame: Any) -> Any:
+def with_arm_column(frame: Any) -> Any:
     """The data frame, with the index of pandas as its column `arm` if that names the arms.
 
     A frame that was sorted or filtered has no default index: its rows are in another order."""

@@ -271,7 +271,8 @@ def no_such_experiment(name: str, names: Sequence[str], where: str) -> str:
 
 def name_taken(name: str, where: str) -> str:
     """The error message for a name that is or was used."""
-    return f"there is an experiment {name!r} in {where} already, or there was one: names stay taken"
+    rule = "names stay taken: choose another"
+    return f"there is an experiment {name!r} in {where} already, or there was one: {rule}"
 
 
 def archived(name: str, where: str) -> str:
