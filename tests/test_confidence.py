@@ -176,6 +176,14 @@ def test_intervals_are_in_the_units_of_the_rewards_and_keep_to_their_range() -> 
     assert intervals(Problem(3, 1, goal, SubGaussian(1)), pulls, means)[1][2] == np.inf
 
 
+@pytest.mark.parametrize(("low", "high"), [(-1.7, 0.3), (0.1, 0.7), (5.3, 5.9), (1e9, 1e9 + 2)])
+def test_no_interval_excludes_an_end_of_the_range_by_rounding(low: float, high: float) -> None:
+    problem = Problem(2, 1, FixedBudget(1000), Bounded(low, high))
+    least, most = intervals(problem, np.array([0, 50]), np.array([np.nan, high]))
+    assert (least[0], most.tolist()) == (low, [high, high])
+    assert intervals(problem, np.array([0, 50]), np.array([np.nan, low]))[0].tolist() == [low, low]
+
+
 def test_few_successes_in_a_row_say_more_than_the_union_over_times_did() -> None:
     low, _ = intervals(
         Problem(2, 1, FixedConfidence(0.1, 0.05)), np.array([28, 28]), np.array([1.0, 0.5])

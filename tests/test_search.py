@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from shortlist import Bounded, Experiment, FixedBudget, Problem
 from shortlist.algorithms.steps import best, sample
 from shortlist.certificates.frame import mirrored
-from shortlist.engine.tickets import sums_by_entry
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+from shortlist.driver import to_unit_scale
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search, moments_by_entry
 
 values = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=12)
 
@@ -109,8 +110,27 @@ def test_a_mirrored_search_without_a_guarantee_stays_without() -> None:
 def test_long_sums_keep_their_digits_far_from_zero(offset: float) -> None:
     rng = np.random.default_rng(0)
     rewards, entries = offset + rng.choice([0.0, 0.26], 200_000), rng.integers(0, 3, 200_000)
-    sums = sums_by_entry(rewards, entries, 4)
+    sums, _ = moments_by_entry(rewards, entries, 4)
     for entry in range(3):
         exact = math.fsum(rewards[entries == entry])
         assert abs(sums[entry] - exact) <= max(1e-7, 4 * np.spacing(abs(exact)))
     assert sums[3] == 0
+
+
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e8])
+def test_no_variance_of_a_large_batch_far_from_zero_is_too_small(far: float) -> None:
+    rng, pulls = np.random.default_rng(0), 50_000
+    problem = Problem(2, 1, FixedBudget(1), Bounded(far, far + 1))
+    for shares in ([0.3, 0.7], [0.1, 0.9], [0.45, 0.55]):
+        rewards = far + rng.choice(shares, pulls)
+        told = Rewards(*moments_by_entry(rewards, np.zeros(pulls, dtype=np.int64), 1))
+        unit = to_unit_scale(told, Pulls(np.array([0]), np.array([pulls])), problem)
+        assert unit.squares[0] >= math.fsum((rewards - far) ** 2)
+
+
+def test_intervals_far_from_zero_have_the_means_of_all_rewards() -> None:
+    far, pulls = 2.0**29, 6_000  # rewards that a long sum would round down, every one
+    experiment = Experiment.create(2, 1, budget=pulls, rewards=(far, far + 1), algorithm="uniform")
+    while tickets := experiment.ask(pulls):
+        experiment.tell_many([(ticket, far + 0.2) for ticket in tickets])
+    assert np.allclose(experiment.status().arms.means - far, 0.2, atol=1e-6, rtol=0)

@@ -107,3 +107,15 @@ def test_tiers_are_left_open_where_nothing_is_proved_of_single_arms() -> None:
     assert split.regret_bound is not None
     assert split.to_dict()["tiers"] is None
     assert budget.separates_at == tuple(budget.to_dict()["separates_at"])  # type: ignore[arg-type]
+
+
+def test_arms_with_equal_scores_in_another_order_are_not_separated() -> None:
+    rng, levels = np.random.default_rng(0), [0.1, 0.2, 0.3, 0.4, 0.7, 0.6] * 5
+    for seed in range(4):
+        scores = np.array([rng.permutation(levels) for _ in range(4)])
+        result = shortlist.select(
+            lambda arm, item, scores=scores: scores[arm, item],
+            arms=4, k=1, epsilon=0.001, items=30, seed=seed, progress=False,
+        )  # fmt: skip
+        assert len({arm.mean for arm in result.arms}) > 1  # as floats
+        assert result.separates_at == ()

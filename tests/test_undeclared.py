@@ -65,7 +65,16 @@ def test_rewards_in_0_1_are_treated_as_if_that_had_been_declared(binary: bool) -
     undeclared = shortlist.select(pull, **asked)
     declared = shortlist.select(pull, rewards=(0, 1), **asked)
     assert undeclared.to_dict() | {"seconds": 0} == declared.to_dict() | {"seconds": 0}
-    assert undeclared.lift(0) == declared.lift(0)
+    said = "Intervals take rewards to lie from 0 to 1, which was not declared."
+    assert said in str(undeclared)
+    assert said not in str(declared)
+
+
+def test_no_lift_is_claimed_of_rewards_that_may_lie_anywhere() -> None:
+    """A rare large reward that has not come yet makes every interval wrong."""
+    result = shortlist.select(lambda arm: 0.5 * arm, arms=2, k=1, budget=50, progress=False)
+    with pytest.raises(InvalidInput, match="declared"):
+        result.lift(0)
 
 
 def test_no_interval_is_claimed_once_a_reward_is_outside() -> None:

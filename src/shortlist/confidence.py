@@ -48,6 +48,8 @@ JEFFREYS = 0.5  # both parameters of the beta mixture
 TYPICAL = 30.0  # pulls at which the normal mixture is narrowest, about
 HALVINGS = 62  # of [0, 1]: finer than floats next to 1
 SPLITS = 64  # of the evidence between two arms, see `differences`
+ROUNDINGS = 8  # of a mean besides those of its sum
+SHIFTED = 2.0**-50  # rounding of an end in the user's units, as a share of the largest reward
 OUT_OF_STEP = 0.1  # of delta: for differences of arms that are not counted equally far
 
 
@@ -217,8 +219,13 @@ def intervals(
     if isinstance(problem.rewards, Unranged) or not problem.rewards.knows_spread:
         return np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
     level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
-    low, high = mixture_of(problem, pulls, means).edges(level)
-    return _user_scale(problem, low), _user_scale(problem, high)
+    ends = mixture_of(problem, pulls, means).edges(level)
+    low, high = (_user_scale(problem, end) for end in ends)
+    if problem.rewards.shift == 0:
+        return low, high
+    least, most = problem.rewards.support
+    margin = SHIFTED * max(abs(least), abs(most))
+    return np.maximum(low - margin, least), np.minimum(high + margin, most)
 
 
 def _over_items(
@@ -340,12 +347,15 @@ def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
     return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())
 
 
-def separations(low: FloatArray, high: FloatArray) -> tuple[int, ...]:
+def separations(low: FloatArray, high: FloatArray, terms: int = 0) -> tuple[int, ...]:
     """Every k at which the k best means are above all others, wherever they lie in the intervals.
 
-    These hold together, so all k do."""
+    These hold together, so all k do. Means of up to `terms` numbers that are equal need not be
+    equal floats."""
+    ends = np.concatenate([low, high])
+    rounded = 2.0**-52 * (ROUNDINGS + terms) * np.abs(ends[np.isfinite(ends)]).max(initial=0.0)
     inward = np.sort(low)[::-1][:-1]  # the k-th largest lower end, for k = 1 ... n - 1
-    outward = np.sort(high)[::-1][1:]  # the (k + 1)-th largest upper end
+    outward = np.sort(high)[::-1][1:] + rounded  # the (k + 1)-th largest upper end
     # k arms have lower ends above the upper ends of the n - k others
     return tuple((np.flatnonzero(inward > outward) + 1).tolist())
 

@@ -128,6 +128,22 @@ def rewards_of(
     return Rewards(sums, squares, each, retired=retired)
 
 
+def moments_by_entry(
+    rewards: FloatArray, entries: IntArray, size: int
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of rewards and of their squares by the entry that each belongs to.
+
+    They are taken around the first reward of the entry: rewards far from 0 would lose their digits
+    in a long sum, and always in the same direction."""
+    pivots = np.zeros(size)
+    pivots[entries[::-1]] = rewards[::-1]
+    around = rewards - pivots[entries]
+    moved = np.bincount(entries, around, size)
+    whole = np.bincount(entries, minlength=size) * pivots
+    squares = np.bincount(entries, around**2, size) + pivots * (2 * moved + whole)
+    return moved + whole, squares.astype(np.float64)
+
+
 class Tiers(NamedTuple):
     """Arms that are proved to be in a set of the k best means, and arms that are proved not to be.
 

@@ -291,3 +291,8 @@ def test_without_a_boundary_the_bound_is_that_of_its_definition(
         top, pulls, means * pulls, fresh=True, delta=delta, constraint=constraint, epsilon=None
     )
     assert 0.999 * least <= found <= 1.01 * least
+
+
+def test_the_largest_number_of_pulls_is_no_error() -> None:
+    bound = certify([0], [2**62] * 2, [2.0**61] * 2, fresh=True)
+    assert 0 < bound < 1e-8

@@ -38,7 +38,8 @@ def oracle_bound(
     Every strength gives a valid bound, also one that is chosen after the rewards were seen. As a
     function of the strength the bound is convex, and it falls up to the strength that would be
     best if all arms could be exchanged: from there on strengths grow until the bound does."""
-    noise = UNIT_SIGMA**2 / (2 * pulls)  # (n,): what a unit of strength charges an arm
+    counts = pulls.astype(np.float64)
+    noise: FloatArray = UNIT_SIGMA**2 / (2 * counts)  # (n,): what a unit of strength charges an arm
     threshold = -math.log(delta)
 
     def bound(strength: float) -> float:

@@ -16,7 +16,7 @@ from shortlist.engine.tickets import FREE, Lease, Numbering, OpenBatches
 from shortlist.errors import StoreDamaged
 from shortlist.interim import Tally
 from shortlist.problem import MOST_COST, Problem
-from shortlist.search import Rewards
+from shortlist.search import moments_by_entry
 from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News, Told
 
@@ -144,7 +144,9 @@ class Ledger:
         before = np.arange(self.issued) < until
         tickets = np.flatnonzero(counted & before)
         rewards = self.rewards[tickets]
-        tally.add(self.arms[tickets], np.ones_like(tickets), Rewards(rewards, rewards**2))
+        arms = self.arms[tickets]
+        tally.pulls += np.bincount(arms, minlength=tally.pulls.size)
+        tally.sums, tally.squares = moments_by_entry(rewards, arms, tally.pulls.size)
         valid = self.drawn[: self.issued] & ~self.void[: self.issued]
         early = np.flatnonzero(valid & ~counted & before)
         tally.waiting += np.bincount(self.arms[early], minlength=self._declared_costs.size)

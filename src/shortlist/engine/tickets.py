@@ -43,7 +43,7 @@ from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.formatting import given_text
 from shortlist.problem import MOST_COST
 from shortlist.reward_models import RewardModel
-from shortlist.search import Pulls, Rewards, total_before
+from shortlist.search import Pulls, Rewards, moments_by_entry, total_before
 from shortlist.spec import OnLate
 from shortlist.validation import number, real, shown, text
 
@@ -656,8 +656,7 @@ class Received:
         size = self._numbering.pulls.arms.size
         counts = slice(None) if self._void is None else ~self._void
         own, rewards = entries[counts], self._rewards[counts]
-        sums = sums_by_entry(rewards, own, size)
-        squares = np.bincount(own, rewards**2, size)
+        sums, squares = moments_by_entry(rewards, own, size)
         marked = (
             self._rewards if self._void is None else np.where(self._void, np.nan, self._rewards)
         )
@@ -668,7 +667,7 @@ class Received:
             paid[list(self._costs)] = list(self._costs.values())
             costs = np.bincount(entries, paid, size).astype(np.float64)
         void = None if self._void is None else np.bincount(entries[self._void], minlength=size)
-        return Rewards(sums, np.asarray(squares, dtype=np.float64), each, costs, void=void)
+        return Rewards(sums, squares, each, costs, void=void)
 
     def by_draw(self) -> tuple[IntArray, FloatArray]:
         """The arm and the reward of every pull that counts, by arm and draw."""
@@ -684,18 +683,5 @@ def by_entry(
     """Pulls, sums and sums of squares of these tickets, by their entry of the batch."""
     entries, _, _ = numbering.places(tickets)
     size = numbering.pulls.arms.size
-    sums, squares = (np.bincount(entries, each, size) for each in (rewards, rewards**2))
     pulls = np.bincount(entries, minlength=size).astype(np.int64)
-    return pulls, sums.astype(np.float64), squares.astype(np.float64)
-
-
-def sums_by_entry(rewards: FloatArray, entries: IntArray, size: int) -> FloatArray:
-    """Add up rewards by the entry that each belongs to.
-
-    They are taken around the first reward of the entry: rewards far from 0 would lose their digits
-    in a long sum, and always in the same direction."""
-    pivots = np.zeros(size)
-    pivots[entries[::-1]] = rewards[::-1]
-    around = np.bincount(entries, rewards - pivots[entries], size)
-    total: FloatArray = around + np.bincount(entries, minlength=size) * pivots
-    return total
+    return pulls, *moments_by_entry(rewards, entries, size)

@@ -40,7 +40,7 @@ from shortlist.regret import ROUNDING
 from shortlist.result.arm_results import ArmResult, BlockLeads, LabelT, Lift, MetricLift, lift_of
 from shortlist.result.cells import EvaluatedCells
 from shortlist.result.plots import frame_of
-from shortlist.reward_models import RewardModel, Unranged, check_spread
+from shortlist.reward_models import RewardModel, Undeclared, Unranged, check_spread
 from shortlist.search import Answer, Tiers
 
 
@@ -203,7 +203,9 @@ class Result(Tabular, Generic[LabelT]):
         that of `regret_bound` and `tiers`."""
         arms = [arm for arm in self.arms if not arm.retired]
         low, high = (np.array([getattr(arm, end) for arm in arms]) for end in ("low", "high"))
-        return separations(-high, -low) if self.minimize else separations(low, high)
+        terms = max((arm.pulls + arm.known for arm in arms), default=0)
+        low, high = (-high, -low) if self.minimize else (low, high)
+        return separations(low, high, terms)
 
     @property
     def verdict(self) -> str:
@@ -346,6 +348,7 @@ class Result(Tabular, Generic[LabelT]):
         lines = (
             self.verdict,
             self._linear(),
+            self._undeclared(),
             self._uncounted(),
             self._limits(),
             self._retired(),
@@ -361,6 +364,12 @@ class Result(Tabular, Generic[LabelT]):
         more += [table for metric in self.metrics for table in metric.tables()]
         every = [arms, *more]  # with an empty line between two
         return (*(replace(each, verdict=f"{each.verdict}\n") for each in every[:-1]), every[-1])
+
+    def _undeclared(self) -> str:
+        """What intervals rest on where no kind of rewards was declared."""
+        if not isinstance(self.rewards, Undeclared) or isinstance(self.rewards, Unranged):
+            return ""
+        return "Intervals take rewards to lie from 0 to 1, which was not declared."
 
     def _linear(self) -> str:
         """The test of means that were declared linear, in a sentence; "" without a declaration."""
@@ -414,7 +423,7 @@ class Result(Tabular, Generic[LabelT]):
             raise InvalidInput("`lift` needs independent rewards, but these are scores on items")
         if self.shared_seeds:
             raise InvalidInput("`lift` needs independent arms, but these were run on shared seeds")
-        if isinstance(self.rewards, Unranged):
+        if isinstance(self.rewards, Undeclared):
             raise InvalidInput(
                 "`lift` needs a declared reward model, but there is none: give `rewards`"
             )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
+import shortlist
 from shortlist.certificates.differences.fallback import (
     FIRST_PULLS,
     MOST_SHARE,
@@ -31,6 +32,26 @@ def test_two_arms_change_places_with_the_allowed_probability(first: int, alpha: 
 def test_the_constant_of_two_arms_is_that_of_the_tables() -> None:
     """Rinott's constant for two arms, 20 first pulls, probability .95: 2.453."""
     assert two_stage_constant(0.05, 20) == pytest.approx(2.453, rel=0.01)
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e-20, 1e-60])
+def test_a_constant_is_found_however_small_the_probability(alpha: float) -> None:
+    h, edges = two_stage_constant(alpha, 30), np.geomspace(alpha * 1e-4, 0.999, 2000)
+    ends = chi2.ppf(edges, 29) / 29
+    assert np.allclose(chi2.cdf(ends * 29, 29), edges, rtol=1e-6)
+    middle, chances = np.sqrt(ends[1:] * ends[:-1]), np.diff(edges)
+    wrong = chances @ norm.cdf(-h / np.sqrt(1 / middle[:, None] + 1 / middle)) @ chances
+    assert 0.7 * alpha < wrong <= alpha
+
+
+@pytest.mark.parametrize("algorithm", ["certified", "rinott"])
+def test_the_smallest_delta_is_no_error(algorithm: str) -> None:
+    rng = np.random.default_rng(0)
+    result = shortlist.select(
+        lambda arm: rng.normal(arm, 1e-3), arms=2, k=1, epsilon=50, delta=1e-60,
+        rewards="normal", algorithm=algorithm, progress=False,
+    )  # fmt: skip
+    assert result.reached
 
 
 @pytest.mark.parametrize("pairs", [1, 4, 9, 24, 300])
@@ -98,7 +119,7 @@ def test_complete_samples_bound_pairs_in_the_order_of_their_means() -> None:
 
 
 def test_cells_cover_all_of_the_probability_from_their_lower_ends() -> None:
-    chances, low = _cells.__wrapped__(19)
+    chances, low = _cells.__wrapped__(19, 1e-15)
     assert chances.sum() == pytest.approx(1, abs=1e-12)
     assert low[0] == 0
     assert (np.diff(low) > 0).all()

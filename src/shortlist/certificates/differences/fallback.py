@@ -31,25 +31,34 @@ SAMPLE_LEAD = 0.999  # what samples prove, in units of epsilon
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5  # of delta
 TAIL_CELLS = 60  # cells below probability 1 %, in equal ratios ...
 BULK_CELLS = 240  # ... and above, in equal steps
-LEAST_CELL = 1e-15  # probability of the first cell
+LEAST_CELL = 1e-15  # probability of the first cell, ...
+FIRST_CELL = 1e-5  # ... or this share of the probability that is allowed, if that is less
 
 
 @lru_cache(maxsize=64)
-def _cells(freedom: int) -> tuple[FloatArray, FloatArray]:
-    """Probabilities of cells of a chi-square variable, and their lower ends divided by nu."""
+def _cells(freedom: int, least: float) -> tuple[FloatArray, FloatArray]:
+    """Probabilities of cells of a chi-square variable, and their lower ends divided by nu.
+
+    `least` is the probability of the first cell: all of it counts as an error."""
     from scipy.stats import chi2  # takes long to load
 
-    tail = np.geomspace(LEAST_CELL, 0.01, TAIL_CELLS)
+    ratios = TAIL_CELLS * math.log(0.01 / least) / math.log(0.01 / LEAST_CELL)
+    tail = np.geomspace(least, 0.01, math.ceil(ratios - 1e-9))
     edges = np.concatenate([[0.0], tail, np.linspace(0.01, 1, BULK_CELLS + 1)[1:-1]])
     return np.diff(np.append(edges, 1.0)), np.asarray(chi2.ppf(edges, freedom)) / freedom
 
 
-def _wrong_order(h: float, freedom: int) -> float:
+def _least_cell(alpha: float) -> float:
+    """The probability of the first cell where `alpha` is allowed."""
+    return min(LEAST_CELL, FIRST_CELL * alpha)
+
+
+def _wrong_order(h: float, freedom: int, least: float) -> float:
     """An upper bound on E Phi(-h / sqrt(...)): the integrand falls with both variables, so each is
     taken at the lower end of its cell."""
     from scipy.special import ndtr
 
-    chances, low = _cells(freedom)
+    chances, low = _cells(freedom, least)
     with np.errstate(divide="ignore"):
         spread = 1 / low[:, None] + 1 / low[None, :]
     return float(chances @ ndtr(-h / np.sqrt(spread)) @ chances)
@@ -58,20 +67,22 @@ def _wrong_order(h: float, freedom: int) -> float:
 @lru_cache(maxsize=256)
 def two_stage_constant(alpha: float, first: int = FIRST_PULLS) -> float:
     """An h at which two arms change places with probability at most `alpha`, below 1/2."""
-    return _least_constant(lambda h: _wrong_order(h, first - 1), alpha)
+    least = _least_cell(alpha)
+    return _least_constant(lambda h: _wrong_order(h, first - 1, least), alpha)
 
 
 @lru_cache(maxsize=256)
 def rinott_constant(n_arms: int, delta: float, first: int) -> float:
     """Rinott's h, rounded up: by a product over the other arms where `two_stage_constant` adds."""
-    return _least_constant(lambda h: _any_wrong(h, n_arms - 1, first - 1), delta)
+    least = _least_cell(delta / n_arms)
+    return _least_constant(lambda h: _any_wrong(h, n_arms - 1, first - 1, least), delta)
 
 
-def _any_wrong(h: float, others: int, freedom: int) -> float:
+def _any_wrong(h: float, others: int, freedom: int, least: float) -> float:
     """An upper bound on 1 - E[E[Phi(h / sqrt(...)) | Y]^others], by the same cells."""
     from scipy.special import ndtr
 
-    chances, low = _cells(freedom)
+    chances, low = _cells(freedom, least)
     with np.errstate(divide="ignore"):
         spread = 1 / low[:, None] + 1 / low[None, :]
     wrong = ndtr(-h / np.sqrt(spread)) @ chances  # of one other arm, by the cell of the best one
