@@ -319,7 +319,7 @@ def assess(
         scores: Instead of counts, scores on a test set: a matrix with a row per arm and a column
             per item, NaN where there is none; a data frame, or a CSV or Parquet file of such a
             matrix or with columns arm, item, score; or results of a harness: a file, a list of
-            files or a folder, docs/test-sets.md. The means are those over all its items. The items
+            files or a folder, docs/harnesses.md. The means are those over all its items. The items
             on which an arm has a score must be a random sample of them, of a size that does
             not depend on scores. So cells of a search do not qualify, because it scores good
             arms on more items: use the bound of its result.

@@ -238,7 +238,7 @@ def item_response(
     from N(0, 1), difficulty b of an item from N(0, difficulty^2) and discrimination a from
     lognormal(0, 0.3). With the defaults means have a standard deviation of about 0.06 and the
     difference of two good arms on an item one of about 0.5. Birnbaum (1968), three-parameter model;
-    docs/test-sets.md compares it with leaderboards.
+    docs/benchmarks.md compares it with leaderboards.
 
     Args:
         n: Number of arms, at least 2.

@@ -19,7 +19,7 @@ from shortlist.formatting import given_text
 # of values with a unit: the square of a ratio of two of them must not overflow
 LARGEST, SMALLEST = 1e60, 1e-60
 COUNTABLE = 2**62  # the largest count: sums of a few of them still are 64-bit numbers
-MOST_ARMS = 10**6  # docs/select.md says how much memory they take
+MOST_ARMS = 10**6  # docs/errors.md says how much memory they take
 MOST_RUNS = 10**6  # their outcomes are held together
 MOST_WORKERS = 10**4  # processes or threads
 MOST_RETRIES = 10**3  # of a call that fails: more would be as good as for ever

@@ -74,7 +74,7 @@ def certified(
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
     pilot, which is used for nothing else, shows whether their variance is so small that split is
     better than pairs (`search_by_spread`). When an arm retires the search continues
-    with the others, and the bound is about them (docs/experiments.md).
+    with the others, and the bound is about them (docs/retired.md).
 
     For n <= 100 and without "linear" no run on 0/1 rewards takes more than 1.5 times the fixed
     design, ties included;

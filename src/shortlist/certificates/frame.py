@@ -3,7 +3,7 @@ the fixed design that they fall back on.
 
 A reply names all arms that have retired so far. `informed` keeps them in one place for all parts of
 a search; `continued` lets a search continue with the remaining arms, numbered from 0 in it.
-docs/experiments.md says what is proved then. Where more than half of the arms are to be chosen,
+docs/retired.md says what is proved then. Where more than half of the arms are to be chosen,
 `mirrored` finds the bottom arms on mirrored rewards.
 
 The fixed design is not adaptive: pull every arm N times, take the K best means. A set T that loses

@@ -540,7 +540,7 @@ class Experiment(Live, Runnable):
 
         It is not chosen, and its open tickets are told the worst reward. The guarantee of
         `certified` is then about the remaining arms: the regret against their k best is within the
-        bound. Never retire an arm because of its rewards: docs/experiments.md states what is
+        bound. Never retire an arm because of its rewards: docs/retired.md states what is
         proved. Other algorithms have no guarantee then, nor is there one if a retired arm would
         have been chosen: the best of the others takes its place.
 

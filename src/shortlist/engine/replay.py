@@ -46,7 +46,7 @@ from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rew
 from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News, RewardRow, Store
 
-PROVED = ("certified",)  # whose bound is about the remaining arms: docs/experiments.md
+PROVED = ("certified",)  # whose bound is about the remaining arms: docs/retired.md
 
 
 def promised(top: Iterable[int], retired: Collection[int], algorithm: str) -> bool:

@@ -2,7 +2,7 @@
 
 A pull of a retired arm cannot be made any more. It counts as the worst reward that there is, so
 that every search drops the arm; `certified` is told who left, and its guarantee is then about the
-others: docs/experiments.md.
+others: docs/retired.md.
 
 A shared seed on which a pull failed for good is void: no pull on it counts, whatever other arms
 gave there. Those that were not made are told a number that is not counted: docs/shared-seeds.md."""

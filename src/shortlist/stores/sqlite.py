@@ -508,6 +508,11 @@ class OpenFile:
             for own in (*readers, self._connection):
                 own.close()
 
+    def __del__(self) -> None:
+        """Close what was not closed, of which Python 3.13 warns."""
+        with suppress(Exception):
+            self.close()
+
     def _connect(self, mode: Mode) -> sqlite3.Connection:
         with opening:
             self._check_path(mode)
