@@ -1,6 +1,7 @@
 """Normal rewards of unknown variances: certified, kn and rinott on the same arms.
 
-python benchmarks/normal.py --runs 100"""
+python benchmarks/normal.py --runs 100
+python benchmarks/normal.py --many --runs 50"""
 
 import argparse
 
@@ -19,6 +20,38 @@ CASES: list[tuple[str, int, FloatArray, FloatArray]] = [
     ("one ahead by .15, sd .4 to 2", 1, np.r_[0.15, np.zeros(9)], UNEVEN),
     ("three ahead by .2, sd .4 to 2", 3, np.r_[np.full(3, 0.2), np.zeros(7)], UNEVEN),
 ]
+
+MANY = [(200, 10, 0.1, 1.0), (200, 10, 0.1, 3.0), (1000, 100, 0.05, 1.0), (1000, 100, 0.05, 3.0)]
+
+
+def many_arms(runs: int, seed: int) -> None:
+    """Print pulls for means uniform on [0, 3], deviations 1 or log-uniform from .3 to 3."""
+    print("| n | K | epsilon | sd | median | mean | most | failed |")
+    print("|---|---|---|---|---|---|---|---|")
+    for n, k, epsilon, most in MANY:
+        pulls, failed = [], 0
+        for run in range(runs):
+            rng = np.random.default_rng([seed, n, int(most), run])
+            means = rng.uniform(0, 3, n)
+            sd = np.exp(rng.uniform(-np.log(most), np.log(most), n))
+            done = simulate(
+                "certified",
+                means,
+                k=k,
+                epsilon=epsilon,
+                delta=DELTA,
+                rewards="normal",
+                sd=sd,
+                seed=seed * 10**6 + run,
+            )
+            pulls.append(int(done.pulls[0]))
+            failed += bool(done.failed[0])
+        spread = "1" if most == 1 else f"{1 / most:.2g} to {most:g}"
+        print(
+            f"| {n} | {k} | {epsilon} | {spread} | {np.median(pulls):,.0f} |"
+            f" {np.mean(pulls):,.0f} | {max(pulls):,} | {failed} |",
+            flush=True,
+        )
 
 
 def one_run(name: str, row: int, run: int, seed: int) -> Runs:
@@ -43,7 +76,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, nargs="*", default=range(len(CASES)))
+    parser.add_argument("--many", action="store_true")
     given = parser.parse_args()
+    if given.many:
+        many_arms(given.runs, given.seed)
+        return
     print("| n | K | means | certified | s.e. | most | failed | kn | rinott |")
     print("|---|---|---|---|---|---|---|---|---|")
     for row in given.rows:

@@ -109,7 +109,7 @@ class DifferencesRace:
         if self.fallback is not None:
             for place, arm in enumerate(arms.tolist()):
                 self.fallback.take(arm, rows[:, place])
-        self._choose()
+        self.choose()
 
     def _bet(self, arms: IntArray, rewards: FloatArray, told: RowSums) -> None:
         """Bet on rows of these arms; clocks and centres rest on earlier batches."""
@@ -129,17 +129,26 @@ class DifferencesRace:
         clocks = ranged_clocks(variances, centres, k, epsilon)
         self.sums.bet_ranged(arms, rewards, clocks, centres, epsilon)
 
-    def _choose(self) -> None:
+    def choose(self) -> None:
+        """Choose by the effects, or as the samples say if that loses less."""
         ranked = best_first(self.compared.effects(), self.ties)
-        self._divide(ranked[: self.problem.k])
+        by_effects = ranked[: self.problem.k]
+        self._divide(by_effects)
+        loss = self.loss()
+        if self.fallback is None or loss <= self.problem.k:
+            return
+        by_samples = self._chosen_by_samples(self.fallback)
+        if np.setdiff1d(by_samples, by_effects).size:
+            self._divide(by_samples)
+            if not self.loss() < loss:
+                self._divide(by_effects)
 
-    def choose_by_samples(self) -> None:
-        """Give the places of chosen arms with complete samples to the best means of these."""
-        sample = self.samples
+    def _chosen_by_samples(self, sample: TwoStageSample) -> IntArray:
+        """The choice, with the places of arms with complete samples given to the best of these."""
         done = sample.complete
         kept = self.top[~done[self.top]]
         ranked = best_first(np.where(done, sample.means(), -np.inf), self.ties)
-        self._divide(np.append(kept, ranked[: self.problem.k - kept.size]))
+        return np.append(kept, ranked[: self.problem.k - kept.size])
 
     def _divide(self, top: IntArray) -> None:
         """Choose these arms, and bound the leads of all others over them."""
@@ -207,10 +216,9 @@ def differences_search(
             return _answer(race, bound)
         race.choose_arms()
         if race.fallback is not None and race.fallback.due(race.play):
-            yield from _complete(race)
-            bound = race.loss()
-            if bound <= problem.k:
-                return _answer(race, bound)
+            completed = yield from _complete(race, race.fallback)
+            if completed:
+                continue
         rows = _affordable(race, next_rows(race.course.rows), least)
         if not rows:
             return _answer(race, bound)
@@ -252,22 +260,19 @@ def _drawn(
     return reply
 
 
-def _complete(race: DifferencesRace) -> Generator[Pulls, Rewards, None]:
-    """Complete the samples of arms in doubt until they prove a choice, or end the budget."""
-    sample, everyone = race.samples, np.arange(race.problem.n_arms)
-    while race.loss() > race.problem.k:
-        times = np.zeros_like(everyone)
-        times[race.play] = sample.missing[race.play]
-        arms = np.flatnonzero(times)
-        if not arms.size or not race.budget.affords(everyone, times).all():
-            return
-        reply = yield from _drawn(race, arms, times[arms], race.loss())
-        assert reply.each is not None, "drivers send single rewards where rewards are normal"
-        parts = np.split(reply.each, np.cumsum(times[arms])[:-1])
-        for arm, own in zip(arms.tolist(), parts, strict=True):
-            sample.take(arm, own / race.problem.epsilon)
-        race.choose_by_samples()
-        race.choose_arms()
+def _complete(race: DifferencesRace, sample: TwoStageSample) -> Generator[Pulls, Rewards, bool]:
+    """Complete the samples of the arms in play; False if they are, or the budget is too small."""
+    arms = race.play[sample.missing[race.play] > 0]
+    times = sample.missing[arms]
+    if not arms.size or not race.budget.affords(arms, times).all():
+        return False
+    reply = yield from _drawn(race, arms, times, race.loss())
+    assert reply.each is not None, "drivers send single rewards where rewards are normal"
+    parts = np.split(reply.each, np.cumsum(times)[:-1])
+    for arm, own in zip(arms.tolist(), parts, strict=True):
+        sample.take(arm, own / race.problem.epsilon)
+    race.choose()
+    return True
 
 
 def _answer(race: DifferencesRace, bound: float) -> Answer:
