@@ -113,10 +113,6 @@ def test_what_does_not_go_together_is_refused_before_any_pull() -> None:
         select(run, arms=1000, k=1, epsilon=1, rewards="normal", certificate="differences")
     with pytest.raises(InvalidInput, match="control"):
         select(run, arms=OUTPUTS, k=1, epsilon=1, rewards="normal", control="a")
-    with pytest.raises(InvalidInput, match="`assess` must know"):
-        shortlist.assess({"a": (10, 3.0), "b": (10, 4.0)}, k=1, fixed=True, rewards="normal")
-    with pytest.raises(InvalidInput, match="`certify` must know"):
-        shortlist.certify([0], [5, 5], [3.0, 2.0], fresh=True, rewards="normal")
     with pytest.raises(InvalidInput, match="`sd` is"):
         shortlist.simulate("certified", [1, 0], k=1, epsilon=1, rewards="normal", sd=[1, 2, 3])
 

@@ -4,14 +4,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from shortlist.arms import OwnLabel, labels_of, plain_label, shown_label
 from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
 from shortlist.cells import check_scores, known_scores
-from shortlist.certificates.certify import check_possible, on_unit_scale
+from shortlist.certificates.certify import check_possible, on_unit_scale, student_unit
 from shortlist.certificates.past.bound import PastBounds, bound_past
 from shortlist.certificates.past.charges import (
     Evidence,
@@ -20,7 +20,7 @@ from shortlist.certificates.past.charges import (
     matrix_bounds,
     settled,
 )
-from shortlist.constraints import Constraint, Quotas
+from shortlist.constraints import Constraint, MatroidConstraint, Quotas
 from shortlist.errors import InvalidInput, caution
 from shortlist.formatting import Tabular, TextTable, bound_text, confidence_text, plain, plural
 from shortlist.problem import FixedBudget, Problem
@@ -44,7 +44,6 @@ from shortlist.reward_models import (
     RewardModel,
     RewardsDeclared,
     Undeclared,
-    check_spread,
     model_of,
 )
 from shortlist.search import Tiers
@@ -111,7 +110,8 @@ class Assessment(Tabular):
         if self.items is not None and self.pulls == self.items * len(self.arms):
             return "All cells are known: the choice is the best one on these items."
         if not math.isfinite(self.regret_bound):
-            return "Nothing is guaranteed about what this choice loses: an arm was never pulled."
+            few = "was never pulled" if self.rewards.knows_spread else "has fewer than two rewards"
+            return f"Nothing is guaranteed about what this choice loses: an arm {few}."
         return (
             f"At most {bound_text(self.regret_bound)} of mean reward is lost, with"
             f" {confidence_text(self.confidence)} confidence."
@@ -330,9 +330,10 @@ def assess(
         delta: Probability that the bound or a tier is wrong. The intervals are a separate
             statement: the probability that any of them is wrong is at most delta, too. Default
             0.05.
-        rewards: What rewards can be: "binary", a range (low, high) or `SubGaussian(sigma)`.
-            Default: binary where successes are counted, that is in a column `successes` or in
-            pairs of a mapping; else (0, 1).
+        rewards: What rewards can be: "binary", a range (low, high), `SubGaussian(sigma)`, or
+            "normal", of unknown variances: squares are needed then, and fixed pulls. Default:
+            binary where successes are counted, that is in a column `successes` or in pairs of a
+            mapping; else (0, 1).
         minimize: Whether the best arms are those of the smallest mean rewards. Default False.
         groups: Group of every arm: a mapping {arm: group}, or a list in the order of `counts`.
             Default: a column `group` of the file or data frame, if there is one.
@@ -382,15 +383,19 @@ def assess(
     labels = _labels(given)
     k = whole("k", k, at_least=1)
     check_choice(len(labels), k)
-    model = _model(rewards, given)
+    model = _model(rewards, given, fixed=fixed)
     _check(given, model)
     squared = given.squares is not None
     evidences = settled(model, given.pulls, fixed=fixed, squared=squared)
-    totals = _unit(given, model)
-    totals = evidences[0].mirrored(totals) if minimize else totals
+    unit = _unit(given, model)
+    totals = evidences[0].mirrored(unit.totals) if minimize else unit.totals
     family = _family(given, labels, groups, quotas, constraint, k)
+    if not (model.knows_spread or family is None or isinstance(family, MatroidConstraint)):
+        raise InvalidInput(
+            f"`constraint` is {shown(constraint)}, but for normal rewards must be a matroid"
+        )
     found = bound_past(totals, k, delta, evidences, family)
-    made = _assessment(given, labels, model, found, evidences[0], delta, minimize)
+    made = _assessment(given, labels, model, unit, found, evidences[0], delta, minimize)
     made = replace(made, frames=library_of(counts))
     if family is None:
         return made
@@ -530,13 +535,22 @@ def _labels(counts: Counts) -> tuple[OwnLabel, ...]:
     return labels_of(size if counts.labels is None else counts.labels)
 
 
-def _model(rewards: RewardsDeclared | None, counts: Counts) -> RewardModel:
+def _model(rewards: RewardsDeclared | None, counts: Counts, *, fixed: bool) -> RewardModel:
     if rewards is None:
         return Binary() if counts.counted else Bounded()
     model = model_of(rewards)
     if isinstance(model, Undeclared):
         raise InvalidInput(f"`rewards` is {shown(rewards)}, but must be declared to prove anything")
-    check_spread(model, "`assess`")
+    if not model.knows_spread and not fixed:
+        raise InvalidInput(
+            "`fixed` is False, but where rewards are normal the pulls of every arm must have been"
+            " fixed before any reward was seen"
+        )
+    if not model.knows_spread and counts.squares is None:
+        raise InvalidInput(
+            f"{counts.source} has no squares, but where rewards are normal the sum of the squared"
+            " rewards of every arm is needed"
+        )
     return model
 
 
@@ -551,20 +565,33 @@ def _check(counts: Counts, model: RewardModel) -> None:
     check_possible(counts.where, counts.pulls, counts.sums, counts.squares, model)
 
 
-def _unit(counts: Counts, model: RewardModel) -> Totals:
-    """The results on the unit scale, with what rounding may have done to them."""
-    sums, squares = on_unit_scale(counts.pulls, counts.sums, counts.squares, model)
-    blur = 0.0
-    if not model.is_binary:
-        farthest = float(np.abs(sums / np.maximum(counts.pulls, 1)).max())
-        blur = ROUNDED * (1 + model.distance + farthest)
-    return Totals(counts.pulls, sums, squares, blur)
+class _Unit(NamedTuple):
+    """Results as (x - shift) / scale, with what rounding may have done to them."""
+
+    totals: Totals
+    shift: float
+    scale: float
+
+
+def _unit(counts: Counts, model: RewardModel) -> _Unit:
+    """The results on the unit scale."""
+    pulls, shift, scale = counts.pulls, model.shift, model.scale
+    if model.knows_spread:
+        sums, squares = on_unit_scale(pulls, counts.sums, counts.squares, model)
+        far = 1 + model.distance + float(np.abs(sums / np.maximum(pulls, 1)).max())
+    else:
+        assert counts.squares is not None
+        sums, squares, shift, scale = student_unit(pulls, counts.sums, counts.squares)
+        far = 1 + abs(shift) / scale
+    blur = 0.0 if model.is_binary else ROUNDED * far
+    return _Unit(Totals(pulls, sums, squares, blur), shift, scale)
 
 
 def _assessment(
     counts: Counts,
     labels: tuple[OwnLabel, ...],
     model: RewardModel,
+    unit: _Unit,
     found: PastBounds,
     evidence: Evidence,
     delta: float,
@@ -574,13 +601,13 @@ def _assessment(
     low, high = found.low, found.high
     if minimize:
         low, high = evidence.mirror - high, evidence.mirror - low
-    low, high = (end * model.scale + model.shift for end in (low, high))
+    low, high = (end * unit.scale + unit.shift for end in (low, high))
     arms = tuple(_arms(labels, counts.pulls, counts.sums, low, high, found.chosen.tolist()))
     sign = 1 if minimize else -1
     top = sorted((arm for arm in arms if arm.chosen), key=lambda arm: sign * (arm.mean or 0.0))
     return Assessment(
         top=tuple(arm.label for arm in top),
-        regret_bound=found.regret_bound * model.scale,
+        regret_bound=found.regret_bound * unit.scale,
         confidence=confidence_of(delta),
         tiers=by_tier(labels, Tiers(found.inside, found.outside)),
         fixed=evidence.fixed,

@@ -207,4 +207,10 @@ def test_a_distance_from_linear_means_needs_features() -> None:
     assert "`linear` is given, but only goes with `features`" in refusal("--linear")
     with pytest.raises(InvalidInput, match=r"`linear` is .*, but only goes with"):
         shortlist.certify(**BINARY, fresh=True, linear=0.1)
-    assert "normal" not in invoke(["certify", "--help"]).stdout
+
+
+def test_normal_rewards_are_taken_with_their_squares() -> None:
+    table = "arm,chosen,pulls,sum,squares\na,yes,20,20,40\nb,no,20,14,30\nc,no,20,0,20\n"
+    known: dict[str, Any] = {"squares": [40, 30, 20], "rewards": "normal", "fresh": True}
+    bound = shortlist.certify([0], [20] * 3, [20, 14, 0], **known)
+    assert printed("--rewards", "normal", stdin=table)["regret_bound"] == pytest.approx(bound)

@@ -9,6 +9,8 @@ from scipy.optimize import minimize_scalar
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 from shortlist.certificates.linear.bound import fixed_set_bound
+from shortlist.certificates.past.bound import bound_past
+from shortlist.certificates.past.charges import Totals, settled
 from shortlist.certificates.split.bound import declare
 from shortlist.constraints import AnyArms, Constraint, best_set, check_feasible
 from shortlist.errors import InvalidInput
@@ -19,9 +21,9 @@ from shortlist.regret import ROUNDING, chosen_arms
 from shortlist.reward_models import (
     UNIT_SIGMA,
     Bounded,
+    Normal,
     RewardModel,
     RewardsDeclared,
-    check_spread,
     model_of,
 )
 from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, listed, number, shown
@@ -107,8 +109,9 @@ def certify(
         delta: Probability of losing more than the bound. Default 0.05.
         epsilon: Makes the bound tight near this value, and infinite where it would exceed it.
             Default: no such value.
-        rewards: What rewards can be: a range (low, high), "binary" or a reward model. Default
-            (0, 1).
+        rewards: What rewards can be: a range (low, high), "binary", a reward model, or "normal":
+            then `squares` are needed, two pulls of every arm or more, and nothing but `delta` can
+            be given besides. Default (0, 1).
         strength: Trades ln(1/delta) against the noise. Default: computed from the pulls, or from
             epsilon.
         squares: Sums of the squared rewards, per arm. They make the bound smaller where rewards
@@ -139,11 +142,14 @@ def certify(
     """
     _check_fresh(fresh)
     model = model_of(rewards)
-    check_spread(model, "`certify`")
-    least = 1 if features is None else 0
+    least = 0 if features is not None else 1 if model.knows_spread else 2
     counts, totals, chosen = _fresh(top, pulls, sums, model, least)  # (arms,) each
     k = int(chosen.sum())
     delta = number("delta", delta, above=0, below=1)
+    if not model.knows_spread:
+        _refuse_for_normal(boundary=boundary, constraint=constraint, features=features)
+        _refuse_for_normal(epsilon=epsilon, strength=strength)
+        return _of_normal(chosen, counts, totals, delta, squares)
     if features is None and linear is not True:
         raise InvalidInput(f"`linear` is {shown(linear)}, but only goes with `features`")
     if features is not None:
@@ -195,6 +201,31 @@ def _refuse_with_features(**values: object) -> None:
     for name, value in values.items():
         if value is not None:
             raise InvalidInput(f"`{name}` is given, but does not go with `features`")
+
+
+def _refuse_for_normal(**values: object) -> None:
+    """Refuse what does not go with unknown variances."""
+    for name, value in values.items():
+        if value is not None:
+            raise InvalidInput(f"`{name}` is given, but does not go with normal rewards")
+
+
+def _of_normal(
+    chosen: BoolArray,
+    pulls: IntArray,
+    sums: FloatArray,
+    delta: float,
+    squares: npt.ArrayLike | None,
+) -> float:
+    """The bound by Student's t, over all swaps with the set (docs/assess.md)."""
+    checked = _checked_squares(squares, pulls, sums)
+    if checked is None:
+        raise InvalidInput("`squares` is not given, but is needed where rewards are normal")
+    unit_sums, unit_squares, shift, scale = student_unit(pulls, sums, checked)
+    totals = Totals(pulls, unit_sums, unit_squares, ROUNDED * (1 + abs(shift) / scale))
+    evidences = settled(Normal(), pulls, fixed=True, squared=True)
+    found = bound_past(totals, int(chosen.sum()), delta, evidences, chosen=chosen)
+    return found.regret_bound * scale
 
 
 def _by_features(
@@ -357,6 +388,21 @@ def on_unit_scale(
         return unit, None
     around = squares - 2 * shift * sums + pulls * shift**2
     return unit, around / scale**2 + WRITTEN * rewards.distance**2 * pulls
+
+
+def student_unit(
+    pulls: IntArray, sums: FloatArray, squares: FloatArray
+) -> tuple[FloatArray, FloatArray, float, float]:
+    """Sums and squares of normal rewards as (x - shift) / scale, shift and scale.
+
+    All means and deviations are at most 1/2 then. Squares are rounded up as in `on_unit_scale`."""
+    times = np.maximum(pulls, 1)
+    around = np.maximum(squares - sums * (sums / times), 0.0) + WRITTEN * squares
+    shift = float(sums.sum() / times.sum())
+    apart = np.where(pulls > 0, sums / times - shift, 0.0)
+    scale = 2 * math.sqrt(float((apart**2 + around / times).max())) or 1.0
+    unit = apart / scale
+    return unit * pulls, around / scale**2 + pulls * unit**2, shift, scale
 
 
 def check_possible(

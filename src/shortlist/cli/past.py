@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from shortlist.reward_models import RewardsDeclared
 
 
-# not "normal": a bound needs to know how much rewards can vary
 rewards_of_past = setting_option(
     "rewards",
-    metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
-    help="Range or model. Default: 0 to 1, or binary for successes.",
+    help="Range or model. Default: 0 to 1, or binary for successes. normal needs squares.",
 )
 
 
@@ -89,7 +87,8 @@ def certify(
 
     FILE is a CSV with a line for every arm, chosen or not: columns arm, chosen (yes or no), pulls
     and sum (or successes), and perhaps squares, the sum of the squared rewards, which makes the
-    bound smaller where rewards vary little and a boundary is given.
+    bound smaller where rewards vary little and a boundary is given, and is needed for --rewards
+    normal.
 
     With --quotas the set is compared with the best set that keeps to the quotas, and FILE has a
     column group. No --boundary is given then.
@@ -142,7 +141,7 @@ def certify(
         epsilon=epsilon,
         rewards=declared,
         strength=strength,
-        squares=None if boundary is None else data.squares,
+        squares=data.squares if boundary is not None or declared == "normal" else None,
         constraint=None if quotas is None else data.quotas(quotas),
         linear=linear or True,
         **known,

@@ -45,12 +45,17 @@ class PastBounds:
 
 
 def bound_past(
-    totals: Totals, k: int, delta: float, evidences: Evidences, family: Constraint | None = None
+    totals: Totals,
+    k: int,
+    delta: float,
+    evidences: Evidences,
+    family: Constraint | None = None,
+    chosen: BoolArray | None = None,
 ) -> PastBounds:
     """The k best means and bounds for them that hold with probability at least 1 - delta.
 
-    Under a constraint, the best feasible set. Intervals hold together with probability at least 1 -
-    delta, too, but that is another event."""
+    Under a constraint, the best feasible set; else, if given, `chosen`. Intervals hold together
+    with probability at least 1 - delta, too, but that is another event."""
     found = [_proofs(totals, k, delta / len(evidences), each, family) for each in evidences]
     charged = joined([each.charged for each in found])
     pairs = pair_bounds(joined([each.of_pairs for each in found]))
@@ -59,7 +64,7 @@ def bound_past(
     if family is not None:
         chosen = best_feasible(totals, k, family)
         return PastBounds(chosen, *_feasible(pairs, charged, chosen, family, evidences), low, high)
-    chosen = best_means(totals, k)
+    chosen = best_means(totals, k) if chosen is None else chosen
     inside, outside = tiers_of(pairs < 0, k)
     inside &= chosen  # where delta is near 1, evidence may speak against the better mean
     outside &= ~chosen

@@ -7,7 +7,8 @@ cut into cells that are narrow where it matters.
 Pulls fixed beforehand: a charge is a squared normal score of a p-value for "the mean is at least
 theta". 0/1 rewards: P(Bin(N, theta) <= S), exact. Rewards in [0, 1]: the least of Hoeffding's bound
 exp(-N kl(S/N, theta)) and of E(Z - t)+ / (F - t) for some t, where F = N - S and Z is binomial of N
-trials with mean 1 - theta (Hoeffding's convex order, then Markov). Both fall in theta.
+trials with mean 1 - theta (Hoeffding's convex order, then Markov). Both fall in theta. Normal
+rewards of unknown variance: the tail of Student's t, exact.
 
 Else: a charge is the logarithm of the wealth of bets against "the mean is theta" that win if it is
 less. It is an e-process, a nonnegative supermartingale from 1 at the true mean, however arms are
@@ -45,6 +46,7 @@ from scipy.special import (
     gammaincc,
     gammaln,
     logsumexp,
+    ndtr,
     ndtri,
     xlog1py,
     xlogy,
@@ -274,16 +276,22 @@ class Evidence:
 
     fixed: bool  # whether the pulls were fixed beforehand
     binary: bool  # rewards are 0 or 1
-    ranged: bool  # rewards lie in [0, 1]; else they are sub-Gaussian with sigma = 1/2
-    shift: float = 0.0  # of normal scores: used where pulls were fixed and rewards have a range
+    ranged: bool  # rewards lie in [0, 1]; else they are normal, or sub-Gaussian with sigma = 1/2
+    shift: float = 0.0  # of normal scores
+    student: bool = False  # rewards are normal, of unknown variances
 
     def thresholds(self, log_shares: FloatArray) -> FloatArray:
         """(M,) What the charges of a swap of m arms exceed with these probabilities at most.
 
         Where tilted bets are possible too, the other bets have half of the wealth."""
-        if self.fixed and self.ranged:
+        if self.scored:
             return square_thresholds(log_shares, self.shift)
         return HALF - log_shares if self.tilted else -log_shares
+
+    @property
+    def scored(self) -> bool:
+        """Whether charges are squared normal scores of p-values: they are never negative."""
+        return self.fixed and (self.ranged or self.student)
 
     @property
     def tilted(self) -> bool:
@@ -295,11 +303,11 @@ class Evidence:
 
         Every arm is in a swap of two single arms. If no charge is negative, as squares are not, it
         is at most the sum of both. Logarithms of wealth may be negative, so they give no limit."""
-        return float(thresholds[0]) if self.fixed and self.ranged else math.inf
+        return float(thresholds[0]) if self.scored else math.inf
 
     def limit(self, probability: float) -> float:
         """The value that the charge of one arm exceeds with this probability at most."""
-        if self.fixed and self.ranged:
+        if self.scored:
             return max(0.0, self.shift - float(ndtri(probability))) ** 2
         return -math.log(probability)
 
@@ -338,9 +346,11 @@ def settled(rewards: RewardModel, pulls: IntArray, *, fixed: bool, squared: bool
 
     It depends on pulls only if those were fixed beforehand. Where squares are known, bets on the
     variance are made, too: they prove more than tails if rewards vary little, and less if not."""
-    binary, ranged = rewards.is_binary, rewards.has_range
-    if not (fixed and ranged):
+    binary, ranged, student = rewards.is_binary, rewards.has_range, not rewards.knows_spread
+    if not fixed or not (ranged or student):
         return (Evidence(fixed, binary, ranged),)
+    if student:
+        return (Evidence(True, binary, ranged, UNEVEN, student),)
     pulled = pulls[pulls > 0]
     even = pulled.size == 0 or pulled.max() <= ABOUT * pulled.min()
     tails = Evidence(True, binary, ranged, EVEN if even else UNEVEN)
@@ -369,6 +379,9 @@ def _reach(
     limit: float,
 ) -> tuple[FloatArray, float]:
     price = _prices(n_prices)
+    if evidence.student:
+        assert squares is not None, "without squares nothing is known of a variance"
+        return _student(evidence, pulls, total, squares, price, largest, limit)
     if not evidence.ranged:
         return _sub_gaussian(evidence, pulls, total, price, limit)
     if pulls == 0:
@@ -409,6 +422,45 @@ def _wealth(
         return mixture
     spread = spread_wealth(pulls, total, squares, low, high)
     return np.logaddexp(mixture, spread) - HALF
+
+
+STUDENT_CELLS = 600  # of means, in equal steps of their normal scores
+
+
+def _student(
+    evidence: Evidence,
+    pulls: int,
+    total: float,
+    squares: float,
+    price: FloatArray,
+    largest: float,
+    limit: float,
+) -> tuple[FloatArray, float]:
+    """Normal rewards: the mean whose normal score is z is x + S / sqrt(N) times the quantile of
+    Student's t with N - 1 degrees of freedom at Phi(z).
+
+    S was rounded up, so quantiles below 0 are taken for 0. The reach over all means is infinite, as
+    quantiles grow faster than z^2: `largest` must not be."""
+    if pulls < 2:
+        return np.full(price.size, np.inf), math.inf
+    scores = np.linspace(0.0, math.sqrt(largest), STUDENT_CELLS + 1)  # z + shift
+    ends = np.append(scores[1:], math.sqrt(limit)) - evidence.shift
+    mean = total / pulls
+    error = math.sqrt(max(squares - total * mean, 0.0) / (pulls - 1) / pulls) * (1 + TAIL_ROUNDING)
+    quantiles = _student_quantiles(pulls - 1, tuple(ends.tolist()))
+    highest = mean + ROUNDED * abs(mean) + error * quantiles
+    reach = (highest[:-1, None] - scores[:-1, None] ** 2 * price).max(axis=0)
+    return reach, float(highest[-1])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _student_quantiles(freedom: int, scores: tuple[float, ...]) -> FloatArray:
+    """The quantiles at Phi(z) for every z, at least 0, rounded up."""
+    from scipy.stats import t  # takes long to load
+
+    quantiles = np.maximum(t.isf(ndtr(-np.array(scores)), freedom), 0.0)
+    result: FloatArray = quantiles * (1 + TAIL_ROUNDING)
+    return result
 
 
 def _sub_gaussian(
