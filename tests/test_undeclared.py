@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import shortlist
+from shortlist import FixedBudget
+from shortlist.algorithms.registry import ALGORITHMS
 from shortlist.cli import main
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.exploration.posterior import Posterior, posterior_of
@@ -68,6 +70,24 @@ def test_rewards_in_0_1_are_treated_as_if_that_had_been_declared(binary: bool) -
     said = "Intervals take rewards to lie from 0 to 1, which was not declared."
     assert said in str(undeclared)
     assert said not in str(declared)
+
+
+FOR_A_BUDGET = [name for name, each in ALGORITHMS.items() if FixedBudget in each.goals]
+
+
+@pytest.mark.parametrize("algorithm", FOR_A_BUDGET)
+def test_nothing_is_guaranteed_of_rewards_that_were_not_declared(algorithm: str) -> None:
+    """The bounds of lucb and clucb-pac, for a budget, hold for rewards from 0 to 1 only."""
+    rng = np.random.default_rng(0)
+    asked: dict[str, Any] = {"arms": 3, "k": 1, "budget": 300, "algorithm": algorithm}
+    for low in (0, 3000):
+        result = shortlist.select(lambda arm, low=low: low + rng.random(), **asked, progress=False)
+        assert (result.regret_bound, result.confidence, result.tiers) == (None, None, None)
+        experiment = shortlist.Experiment.create(**asked)
+        while tickets := experiment.ask(100):
+            experiment.tell_many([(ticket, low + rng.random()) for ticket in tickets])
+            assert experiment.status().bound is None
+            assert experiment.result(partial=True).regret_bound is None
 
 
 def test_no_lift_is_claimed_of_rewards_that_may_lie_anywhere() -> None:

@@ -165,7 +165,10 @@ def _moved(
 def to_user_scale(answer: Answer, problem: Problem) -> Answer:
     """The same answer with its bound in the user's units, and with a confidence below 1.
 
-    1 - delta is 1 as a float if delta is below 2^-54, and nothing random is certain."""
+    1 - delta is 1 as a float if delta is below 2^-54, and nothing random is certain. Of rewards
+    that were not declared nothing is proved, whatever the search says."""
+    if isinstance(problem.rewards, Undeclared):
+        return Answer(answer.top, evidence=answer.evidence)
     bound = answer.regret_bound
     bound = None if bound is None else bound * problem.rewards.scale
     sure = None if answer.confidence is None else min(answer.confidence, SUREST)
