@@ -203,6 +203,16 @@ def test_scores_outside_the_declared_range_are_refused() -> None:
         search.fit(*data)
 
 
+def test_no_interval_rests_on_a_range_that_was_guessed() -> None:
+    how: dict[str, Any] = {"cv": ShuffleSplit(6, random_state=0), "budget": 20, "random_state": 0}
+    data = load_wine(return_X_y=True)
+    guessed = ShortlistSearchCV(KNeighborsClassifier(), NEIGHBOURS, **how).fit(*data).result_
+    declared = ShortlistSearchCV(KNeighborsClassifier(), NEIGHBOURS, rewards=(0, 1), **how)
+    assert {(arm.low, arm.high) for arm in guessed.arms} == {(-np.inf, np.inf)}
+    assert guessed.separates_at == ()
+    assert all(0 <= arm.low <= arm.high <= 1 for arm in declared.fit(*data).result_.arms)
+
+
 def test_adjusted_means_take_the_difficulty_of_splits_out() -> None:
     effects, levels = np.array([0.3, 0.1, 0.2]), np.array([0.0, 0.5, -0.4, 0.2])
     scores = effects[:, None] + levels

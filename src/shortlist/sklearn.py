@@ -6,8 +6,10 @@ Given the data they are independent, which the folds of one partition are not, s
 is proved (docs/hyper-parameters.md). Extra: `pip install 'shortlist[sklearn]'`."""
 
 import copy
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -245,7 +247,8 @@ class ShortlistSearchCV(BaseSearchCV):  # type: ignore[misc]
         if limits is not None:
             known, how["rewards"] = known.clip(*limits), limits
         how |= {"items": size, "scores": known, "budget": min(budget, n * size) - n}
-        return fits.searched(splits, limits, k=self.k, **how)
+        result = fits.searched(splits, limits, k=self.k, **how)
+        return result if limits is None else without_intervals(result)
 
     def _fit_of(self, X: Any, y: Any, params: Mapping[str, Any]) -> Callable[..., Any]:  # noqa: N803
         """A fit of one candidate on one split, to be made by joblib."""
@@ -403,6 +406,12 @@ def likely_range(scores: FloatArray) -> tuple[float, float]:
     best, middle = float(scores.max()), float(np.median(scores))
     width = best - middle or best - float(scores.min()) or abs(best) or 1.0
     return best - BELOW * width, best + ABOVE * width
+
+
+def without_intervals(result: Result) -> Result:
+    """The result without intervals: they would rest on a range that was not declared."""
+    arms = tuple(replace(arm, low=-math.inf, high=math.inf) for arm in result.arms)
+    return replace(result, arms=arms)
 
 
 def adjusted_means(scores: FloatArray) -> FloatArray:

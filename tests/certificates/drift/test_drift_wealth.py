@@ -259,6 +259,8 @@ def test_missing_rows_are_implausible_and_an_empty_block_is_not() -> None:
     assert not is_plausible(np.array([5000, 4400, 0]), shares)
     assert not is_plausible(np.array([4400, 5000, 0]), shares)
     assert is_plausible(np.array([0, 0, 0]), shares)
+    assert is_plausible(np.array([2**40, 2**40 + 2**20, 0]), shares)
+    assert not is_plausible(np.array([2**40, 2**40 + 2**25, 0]), shares)
 
 
 def test_the_level_grows_with_the_blocks_that_may_be_refused() -> None:

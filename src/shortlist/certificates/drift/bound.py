@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
+from scipy.special import betainc
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.items.bound import largest_matching
@@ -155,9 +155,11 @@ def is_plausible(visitors: IntArray, shares: FloatArray) -> bool:
     Exact: each arm's number is binomial, given that of all; two tails and a union over arms. A
     sound test fails it with probability REFUSAL at most."""
     in_play = shares > 0
-    total, seen, share = int(visitors.sum()), visitors[in_play], shares[in_play]
-    tail = np.minimum(bdtr(seen, total, share), bdtrc(seen - 1, total, share))
-    return bool((2 * tail * seen.size >= REFUSAL).all())
+    seen, share = visitors[in_play].astype(np.float64), shares[in_play]
+    rest = float(visitors.sum()) - seen
+    at_most = np.where(rest > 0, betainc(np.maximum(rest, 1), seen + 1, 1 - share), 1.0)
+    at_least = np.where(seen > 0, betainc(np.maximum(seen, 1), rest + 1, share), 1.0)
+    return bool((2 * np.minimum(at_most, at_least) * seen.size >= REFUSAL).all())
 
 
 def _of(told: StageRewards, arms: IntArray) -> StageRewards:
