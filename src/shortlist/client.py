@@ -26,13 +26,14 @@ from shortlist.engine.locate import checked_name, the_only
 from shortlist.engine.log_entries import (
     Asking,
     Report,
+    ToldResult,
     named_tickets,
     report,
     told_results,
     told_reward,
 )
 from shortlist.engine.runnable import Runnable
-from shortlist.engine.tickets import Score, checked_cost, checked_info
+from shortlist.engine.tickets import Score, checked_cost, checked_info, checked_metrics
 from shortlist.errors import InvalidInput, NotAllowed, ShortlistError, Unreachable
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
@@ -482,6 +483,7 @@ class Client(Runnable):
         reward: float | Score,
         cost: float | None = None,
         info: Any = None,
+        metrics: Mapping[str, float] | None = None,
     ) -> Receipt:
         """Record the reward of a ticket. It is in the store when this returns.
 
@@ -493,6 +495,7 @@ class Client(Runnable):
             reward: The reward, or a `Score`.
             cost: Actual cost of the pull; None for the declared cost.
             info: Anything that JSON can hold, up to 64 KiB, stored with the reward.
+            metrics: Further figures of the same pull, each from 0 to 1, such as `{"bounce": 1}`.
 
         Returns:
             The tickets whose rewards were discarded.
@@ -501,36 +504,39 @@ class Client(Runnable):
             InvalidInput: The reward or the cost is not allowed.
             ConflictingReward: Another reward was told before, which stays.
             UnknownTicket: There is no such ticket."""
-        return self.tell_many([(ticket, reward, cost, info)])
+        return self.tell_many([(ticket, reward, cost, info, metrics)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
         """Record the rewards of many tickets: all of them, or none if there is an error.
 
         Args:
-            results: Pairs of ticket and reward, or with the actual cost, or with cost and info.
+            results: Pairs of ticket and reward, perhaps followed by the actual cost, the info and
+                the metrics.
 
         Returns:
             The tickets whose rewards were discarded."""
-        given = [self._told(*each) for each in told_results(results)]
+        given = [self._told(each) for each in told_results(results)]
         if not given:
             return Receipt()
         receipt = receipt_of(self._call("POST", "/tell", {"results": given}))
         report(receipt, "`on_late`")
         return receipt
 
-    def _told(self, ticket: Ticket | int, reward: float, cost: float | None, info: Any) -> Json:
+    def _told(self, told: ToldResult) -> Json:
         """A reward as JSON; values without a JSON type are refused here, as at the service."""
-        data = ticket_to_json(ticket)
-        paid = checked_cost(cost, f"the cost of ticket {data['ticket']}")
+        data = ticket_to_json(told.ticket)
+        paid = checked_cost(told.cost, f"the cost of ticket {data['ticket']}")
         if paid is not None:
             data["cost"] = paid
-        noted = checked_info(info, f"the info of ticket {data['ticket']}")
+        metrics = checked_metrics(told.metrics, f"the metrics of ticket {data['ticket']}")
+        noted = checked_info(told.info, f"the info of ticket {data['ticket']}", metrics=metrics)
         if noted is not None:
-            data["info"] = json.loads(noted)["info"]
-        value = real(reward)
+            kept = json.loads(noted)
+            data |= {key: kept[key] for key in ("info", "metrics") if key in kept}
+        value = real(told.reward)
         if not isfinite(value):
             model = self.settings.problem.rewards
-            told_reward(reward, data["ticket"], data.get("arm", "?"), model)
+            told_reward(told.reward, data["ticket"], data.get("arm", "?"), model)
         return {**data, "reward": value}
 
     def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:

@@ -255,7 +255,7 @@ class Settings:
             cells=asked.cells,
             control=asked.control,
             timezone=_checked_zone(values["timezone"], asked.problem),
-            guardrails=checked_guardrails(values["guardrails"], asked.control),
+            guardrails=_checked_measured(values, asked),
             unit=_checked_unit(values["unit"], model),
             identity=identity,
             spec=spec,
@@ -285,6 +285,13 @@ class Settings:
         own = {name: value for name, value in options.items() if name not in CUTS}
         spec = msgspec.structs.replace(self.spec, options=own, **cuts)
         return replace(self, options=options, spec=spec)
+
+    def without_metrics(self) -> str:
+        """Why pulls have no metrics; empty if they may have some."""
+        obstacle = _obstacle(self.problem, self.on_late)
+        if self.control is None and not obstacle:
+            return "metrics are compared with a control: create the experiment with `control`"
+        return obstacle
 
     @property
     def on_items(self) -> bool:
@@ -657,6 +664,29 @@ def checked_guardrails(given: object, control: OwnLabel | None) -> dict[str, flo
         rule = f"there may be at most {MOST_METRICS} metrics"
         raise InvalidInput(f"{len(margins)} `guardrails` are given, but {rule}")
     return margins
+
+
+def _checked_measured(values: Mapping[str, Any], asked: "_Asked") -> dict[str, float]:
+    """The guardrails, if nothing is in the way of comparing metrics."""
+    margins = checked_guardrails(values["guardrails"], asked.control)
+    obstacle = _obstacle(asked.problem, values["on_late"])
+    if margins and obstacle:
+        raise InvalidInput(f"`guardrails` are {shown(values['guardrails'])}, but {obstacle}")
+    return margins
+
+
+def _obstacle(problem: Problem, on_late: object) -> str:
+    """Why metrics of pulls cannot be compared with a control; empty if they can."""
+    if problem.items is not None:
+        return (
+            "the cells of a test set are drawn without replacement, where no interval of a metric"
+            " is proved: give the scores of a metric to `assess`"
+        )
+    if problem.shared_seeds:
+        return "metrics need independent arms, but these are run on shared seeds"
+    if isinstance(on_late, float):
+        return "`on_late` is a reward, so the metrics of late results are not known: use 'wait'"
+    return ""
 
 
 def checked_metric(name: object) -> str:

@@ -560,7 +560,7 @@ def test_a_number_too_large_for_a_float_is_no_reward(experiment: Experiment, dig
             experiment.tell(ticket, sign * 10**digits)
 
 
-@pytest.mark.parametrize("results", [[1, 2], 5, [(1, 2, 3, {}, 5)], [(1,)], ["abcde"]])
+@pytest.mark.parametrize("results", [[1, 2], 5, [(1, 2, 3, {}, {}, 6)], [(1,)], ["abcdef"]])
 def test_what_are_no_pairs_of_ticket_and_reward_is_refused(
     experiment: Experiment, results: Any
 ) -> None:

@@ -16,6 +16,7 @@ from places import PLACES, create, place, reopen
 
 import shortlist
 from shortlist.arrays import FloatArray
+from shortlist.certificates.drift import planning
 from shortlist.engine import Experiment, copy, export_lines, import_lines, outlook, verify
 from shortlist.engine.blocks import assigned_arm
 from shortlist.errors import (
@@ -370,6 +371,24 @@ def test_a_control_that_another_arm_beats_is_not_kept() -> None:
     assert not result.keep_control
     assert "keep" not in result.verdict
     assert "percentage points of mean reward are lost" in result.verdict
+
+
+def test_a_control_keeps_a_tenth_of_the_visitors_though_it_is_worse() -> None:
+    """Beyond ten pages an equal share, and none once it retires or is no control."""
+    rates = np.array([0.62, 0.6, 0.1])
+    shares = dict[str | None, list[float]]()
+    for control in (None, "c"):
+        test, rng = live(control=control), np.random.default_rng(3)
+        shares[control] = []
+        for day in range(12):
+            percent = test.shares(f"{day}").percent
+            shares[control].append(percent["c"])
+            test.tell_counts(f"{day}", counts(percent, rng, rates=rates))
+        test.retire("c")
+        assert test.shares("next").percent["c"] == 0
+    assert min(shares[None]) == 0
+    assert 10 <= min(shares["c"]) <= 11
+    assert planning.with_control(np.array([0.0, *[2.0] * 19]), 0)[0] == pytest.approx(2.0)
 
 
 def test_a_test_shows_percent_and_keeps_raw_data() -> None:

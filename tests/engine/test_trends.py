@@ -109,6 +109,21 @@ def test_a_skipped_week_keeps_a_novelty_from_winning_and_a_short_test_is_noted()
     assert sum(noted) >= 0.9 * runs
 
 
+def test_a_fading_lead_of_the_choice_is_noted_sooner_than_one_of_another_arm() -> None:
+    """The excess of one arm is halved twice in the week, 1.5 to 2 standard errors."""
+    fading = live(
+        lambda day: STEADY + np.array([0, 0, 0.012 * 0.5 ** (day / 1.75)]), 7, 6, epsilon=1e-4
+    )
+    blocks: Any = fading._known.blocks  # type: ignore[attr-defined]
+    given = blocks.counted, PAGES, fading.settings.problem
+    decay = line_of(blocks.counted, 2, fading.settings.problem, halvings=4)
+    assert decay is not None
+    assert 1.3 < decay.fall < 2.4
+    assert not any("seems to have changed" in note for note in trend_notes(*given))
+    (note, *_) = trend_notes(*given, chosen=[2])
+    assert note.startswith("the lead of c over the other arms seems to have changed, from 0.0")
+
+
 def test_a_short_test_says_how_large_a_change_it_could_have_seen() -> None:
     sizes = []
     for visitors in (8640, 34_560):

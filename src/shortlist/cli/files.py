@@ -216,6 +216,9 @@ def groups_of(path: str | None, means: str | None, quotas: object) -> list[str |
     return read_groups(means) if "group" in read_columns(means, only="mean").names else None
 
 
+METRIC = "metric:"  # begins the name of a column with a metric
+
+
 class ToldLine(NamedTuple):
     """A line of a file of rewards."""
 
@@ -224,10 +227,11 @@ class ToldLine(NamedTuple):
     reward: float
     cost: float | None
     arm: str  # empty if the line names none
+    metrics: dict[str, float]
 
 
 def read_rewards(path: str) -> list[ToldLine]:
-    """A CSV with columns `ticket` and `reward`, and perhaps `cost` and `arm`."""
+    """A CSV with columns `ticket` and `reward`, and perhaps `cost`, `arm` and `metric:NAME`."""
     table = read_columns(path)
     missing = [f"`{name}`" for name in ("ticket", "reward") if name not in table.names]
     if table.header and missing:
@@ -252,7 +256,7 @@ def with_arms(lines: Sequence[ToldLine], labels: "Sequence[Label]") -> "list[Rep
             raise InvalidInput(f"{each.where}: arm {each.arm!r} must be one of the arms")
         label = written.get(each.arm)
         ticket = each.ticket if label is None else Ticket(each.ticket, label, 0, 0, 0.0)
-        results.append((ticket, each.reward, each.cost))
+        results.append((ticket, each.reward, each.cost, None, each.metrics or None))
     return results
 
 
@@ -272,14 +276,16 @@ def _result(line: FileLine) -> ToldLine:
     if ticket is None:
         raise InvalidInput(f"{line.where}: ticket {line['ticket']!r} must be a whole number")
     cost = line.cells.get("cost", "").strip()
-    for name, cell in (("reward", reward), ("cost", cost or "0")):
+    measured = {name: cell for name, cell in line.cells.items() if name.startswith(METRIC)}
+    for name, cell in {"reward": reward, "cost": cost or "0", **measured}.items():
         try:
             reward_in(cell)
         except ValueError:
             rule = f"must be a number{number_hint(cell)}"
             raise InvalidInput(f"{line.where}: {name} {cell!r} {rule}") from None
-    arm = line.cells.get(COLUMN, "")
-    return ToldLine(line.where, ticket, reward_in(reward), decimal(cost) if cost else None, arm)
+    arm, paid = line.cells.get(COLUMN, ""), decimal(cost) if cost else None
+    metrics = {name.removeprefix(METRIC): reward_in(cell) for name, cell in measured.items()}
+    return ToldLine(line.where, ticket, reward_in(reward), paid, arm, metrics)
 
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.files import (
+    METRIC,
     arms_argument,
     labelled,
     labels_in,
@@ -26,6 +27,7 @@ from shortlist.cli.options import (
     export_from,
     is_service,
     list_rows,
+    metric_values,
     name_option,
     open_experiment,
     setting_options,
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from shortlist.engine.blocks import CountsReceipt
 
 SUMS = ("sum", "conversions")  # names of the column with the sums
-METRIC = "metric:"  # begins the name of a column with the sums of a metric
 NOT_YET, OVER = 3, 4  # exit statuses of `ask`: no tickets now, or no more tickets
 
 
@@ -177,8 +178,8 @@ class TicketNumber(click.types.IntParamType):
     "path",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="CSV with columns `ticket`, `reward`, optionally `cost`, and `arm` as printed by `ask`:"
-    " all or none; - is stdin.",
+    help="CSV with columns `ticket`, `reward`, optionally `cost`, `metric:NAME` for every metric,"
+    " and `arm` as printed by `ask`: all or none; - is stdin.",
 )
 @click.option(
     "--counts",
@@ -195,6 +196,14 @@ class TicketNumber(click.types.IntParamType):
 )
 @click.option("--cost", type=float, help="Actual cost of the pull; default: the declared cost.")
 @click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    callback=metric_values,
+    metavar="METRIC=VALUE",
+    help="Further figure of the pull, from 0 to 1; repeat for several.",
+)
+@click.option(
     "--failed", metavar="REASON", help="Report a failed pull instead of a reward, with this reason."
 )
 @store_options
@@ -207,6 +216,7 @@ def tell(
     block: str | None,
     void: str | None,
     cost: float | None,
+    metrics: dict[str, Any] | None,
     failed: str | None,
     store: str,
     name: str | None,
@@ -220,6 +230,7 @@ def tell(
     \b
     Examples:
       shortlist tell 0 0.75 --store tests.db
+      shortlist tell 0 0.75 --metric bounce=1 --store tests.db
       shortlist tell 1 --failed 'no network' --store tests.db
       shortlist tell --file rewards.csv --store tests.db
       shortlist tell --counts day.csv --block 2026-03-02 --store live.db
@@ -251,12 +262,15 @@ def tell(
         raise InvalidInput(
             f"`cost` is {given_text(cost)}, but must be given with TICKET REWARD only"
         )
+    if metrics and reward is None:
+        rule = "must be given with TICKET REWARD only: a file has columns `metric:NAME`"
+        raise InvalidInput(f"`metric` is {next(iter(metrics))!r}, but {rule}")
     lines = [] if path is None else read_rewards(path)
     with open_experiment(store, name) as experiment:
         if failed is not None:
             experiment.fail(ticket or 0, failed)
         elif path is None:
-            experiment.tell_many([(ticket or 0, reward or 0.0, cost)])
+            experiment.tell_many([(ticket or 0, reward or 0.0, cost, None, metrics)])
         else:
             labels = experiment.settings.labels if any(each.arm for each in lines) else ()
             receipt = experiment.tell_many(with_arms(lines, labels))

@@ -115,22 +115,22 @@ def _rewards(
     return (low, high)
 
 
-def _margins(
+def metric_values(
     context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
 ) -> dict[str, Any] | None:
     """("bounce=1%",) as {"bounce": "1%"}; None if there are none."""
-    margins = {}
+    values = {}
     for pair in pairs:
         name, equals, value = pair.rpartition("=")
         if not (name and equals):
-            rule = "must be of the form METRIC=MARGIN"
+            rule = f"must be of the form {parameter.metavar}"
             raise click.BadParameter(f"{pair!r} {rule}", context, parameter)
         try:
-            margins[name] = value if value.strip().endswith("%") else float(value)
+            values[name] = value if value.strip().endswith("%") else float(value)
         except ValueError:
             rule = "must end in a number, such as 0.01 or 1%"
             raise click.BadParameter(f"{pair!r} {rule}", context, parameter) from None
-    return margins or None
+    return values or None
 
 
 def _late(context: click.Context, parameter: click.Parameter, text: str) -> OnLate:
@@ -232,7 +232,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
     "control": {"metavar": "ARM"},
     "guardrails": {
         "multiple": True,
-        "callback": _margins,
+        "callback": metric_values,
         "metavar": "METRIC=MARGIN",
         "help": "How much higher than the control a metric may be, or if negative, how much lower;"
         " repeat for several.",

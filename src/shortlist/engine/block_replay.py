@@ -2,13 +2,14 @@
 
 A novelty that fades, or a page that slowly breaks, is a lead that changes. The bound is then about
 the average over the test (docs/drift.md). For every arm, the lead over the arms that were in play
-in all of its blocks is fitted by a straight line; a steep slope is noted. This is a hint and no
-test: a search that ends when leads are clear ends when they look large, and leads that looked too
-large at first seem to fall. No guarantee rests on it."""
+in all of its blocks is fitted by a straight line; a steep slope is noted. A chosen arm that was a
+novelty is the expensive mistake, so its lead is also fitted by an exponential decay, and noted
+sooner. This is a hint and no test: a search that ends when leads are clear ends when they look
+large, and leads that looked too large at first seem to fall. No guarantee rests on it."""
 
 import time
 from calendar import timegm
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -40,6 +41,8 @@ FEWEST = 3  # blocks that a line is fitted to
 ENOUGH = 14  # blocks, two weeks of days, from which on it is not mentioned what cannot be seen
 POWER = 0.8  # with which a change that "would mostly be seen" is seen
 UNLIKELY = 0.05  # probability below which the slope of an arm is noted, for all arms together
+FADING = 0.1  # the same for a lead of the choice that fades, for all chosen arms together
+HALVINGS = 4  # of a lead that fades, over the test
 
 
 class BlockReplay(Replay):
@@ -189,7 +192,8 @@ class BlockReplica(Replica):
 
     def _result(self, outcome: Outcome) -> Result:
         result = super()._result(outcome)
-        notes = (*result.notes, *self._notes())
+        chosen = [arm for arm, each in enumerate(result.arms) if each.chosen]
+        notes = (*result.notes, *self._notes(chosen))
         return replace(
             result, leads=self.blocks.leads(), notes=notes, control_regret=self._control_regret()
         )
@@ -203,7 +207,7 @@ class BlockReplica(Replica):
         bound = self.test.bound_of(arm)
         return None if bound is None else bound * self.settings.problem.rewards.scale
 
-    def _notes(self) -> tuple[str, ...]:
+    def _notes(self, chosen: Collection[int]) -> tuple[str, ...]:
         """Void blocks, and leads that change, once there is something to look at."""
         void = [
             f"block {block.name!r} is void, so nothing of it counts: {printable(block.void)}"
@@ -213,8 +217,8 @@ class BlockReplica(Replica):
         counted = self.blocks.counted
         if not counted:
             return tuple(void)
-        unit = unit_of(self.settings.unit)
-        return (*void, *trend_notes(counted, self.settings.labels, self.settings.problem, unit))
+        given = counted, self.settings.labels, self.settings.problem, chosen
+        return (*void, *trend_notes(*given, unit_of(self.settings.unit)))
 
 
 def day_of(name: str) -> float | None:
@@ -226,18 +230,24 @@ def day_of(name: str) -> float | None:
 
 
 class TrendLine(NamedTuple):
-    """The lead of an arm over the others, fitted by a line."""
+    """The lead of an arm over the others, fitted by a line in time, or in a function of time."""
 
     first: float  # at the first block
     last: float  # at the last block
-    chance: float  # of a slope as steep in a fixed number of blocks with a constant lead
-    error: float  # standard error of the difference between both ends
+    fall: float  # the difference between both, in standard errors
+    error: float  # standard error of that difference
+
+    @property
+    def chance(self) -> float:
+        """Of a slope as steep in a fixed number of blocks with a constant lead."""
+        return float(2 * ndtr(-abs(self.fall)))
 
 
 def trend_notes(
     blocks: Sequence[TestBlock],
     labels: Sequence[Label],
     problem: Problem,
+    chosen: Collection[int] = (),
     unit: Unit = RAW,
 ) -> tuple[str, ...]:
     """A note for every arm whose lead seems to change, and one if there are too few blocks to see
@@ -246,21 +256,25 @@ def trend_notes(
     fitted = {arm: line for arm, line in lines.items() if line is not None}
     allowed = UNLIKELY / max(1, len(fitted))
     scale = problem.rewards.scale
+    seen = {arm: line for arm, line in fitted.items() if line.chance < allowed}
+    for arm in chosen:
+        decay = line_of(blocks, arm, problem, halvings=HALVINGS)
+        if decay is not None and ndtr(-decay.fall) < FADING / len(chosen):
+            seen.setdefault(arm, decay)
     changes = tuple(
         f"the lead of {shown_label(labels[arm])} over the other arms seems to have changed, from"
         f" {readable(line.first * scale * 10**unit.power)} to"
         f" {difference_text(line.last * scale, unit)} by a line fitted to the blocks: look at the"
         " days"
-        for arm, line in fitted.items()
-        if line.chance < allowed
+        for arm, line in sorted(seen.items())
     )
     if len(blocks) >= ENOUGH:
         return changes
-    seen = "1 block counts" if len(blocks) == 1 else f"{plural(len(blocks), 'block')} count"
+    many = "1 block counts" if len(blocks) == 1 else f"{plural(len(blocks), 'block')} count"
     hidden = _hidden([line.error for line in fitted.values()], allowed, scale, unit)
     return (
         *changes,
-        f"{seen}, which is too few to see {hidden}, as novelties do: `min_blocks` asks for"
+        f"{many}, which is too few to see {hidden}, as novelties do: `min_blocks` asks for"
         " whole weeks, `skip_blocks` for a later start",
     )
 
@@ -273,8 +287,13 @@ def _hidden(errors: Sequence[float], allowed: float, scale: float, unit: Unit) -
     return f"whether a lead changes by less than {difference_text(least, unit)} over them"
 
 
-def line_of(blocks: Sequence[TestBlock], arm: int, problem: Problem) -> TrendLine | None:
-    """The fitted line of an arm, on the scale of rewards from 0 to 1; None with too few blocks."""
+def line_of(
+    blocks: Sequence[TestBlock], arm: int, problem: Problem, halvings: float = 0.0
+) -> TrendLine | None:
+    """The fitted line of an arm, on the scale of rewards from 0 to 1; None with too few blocks.
+
+    With `halvings`, an exponential curve whose excess is halved as often from the first block to
+    the last."""
     told = [block.told(problem).times for block in blocks if _shown(block, arm, problem)]
     always = np.all([times > 0 for times in told], axis=0) if told else np.array([], dtype=np.bool_)
     leads = [_lead(block, arm, always, problem) for block in blocks]
@@ -282,6 +301,8 @@ def line_of(blocks: Sequence[TestBlock], arm: int, problem: Problem) -> TrendLin
     if len(known) < FEWEST:
         return None
     times, values, variances = np.array(known).T
+    if halvings:
+        times = -(0.5 ** (halvings * (times - times[0]) / (times[-1] - times[0])))
     return _fitted(times, values, 1 / variances)
 
 
@@ -314,7 +335,7 @@ def _fitted(times: FloatArray, values: FloatArray, weights: FloatArray) -> Trend
     level = np.average(values, weights=weights)
     spread = weights @ (times - centre) ** 2
     slope = weights @ ((times - centre) * values) / spread
-    steep = abs(slope) * np.sqrt(spread)
     ends = level + slope * (np.array([times[0], times[-1]]) - centre)
     error = (times[-1] - times[0]) / np.sqrt(spread)
-    return TrendLine(float(ends[0]), float(ends[1]), float(2 * ndtr(-steep)), float(error))
+    fall = -slope * np.sqrt(spread)
+    return TrendLine(float(ends[0]), float(ends[1]), float(fall), float(error))

@@ -119,14 +119,15 @@ class Blocks:
         self._problem = settings.problem
         self._key = settings.identity.encode()
         self._n_arms = settings.problem.n_arms
-        self.test = BlockTest(settings.problem.unit(), np.random.default_rng(settings.seed))
+        self._control = position_of(settings.control, settings.labels)
+        rng = np.random.default_rng(settings.seed)
+        self.test = BlockTest(settings.problem.unit(), rng, self._control)
         self.all: list[TestBlock] = []  # in the order of their opening
         self.by_name: dict[str, TestBlock] = {}
         self.visitors: dict[str, tuple[int, int]] = {}  # block and arm of the first visit
         self.passed = 0  # blocks that were told, in order
         self.measured: tuple[str, ...] | None = None  # metrics, once a block is told
         self.outcome: Outcome | None = None
-        self._control = position_of(settings.control, settings.labels)
         self.guardrails = settings.guardrails
         self.metrics: dict[str, MetricTest] = {}
         self._follow(self.guardrails)

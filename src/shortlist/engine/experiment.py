@@ -384,6 +384,7 @@ class Experiment(Live, Runnable):
         reward: float | Score,
         cost: float | None = None,
         info: Any = None,
+        metrics: Mapping[str, float] | None = None,
     ) -> Receipt:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
@@ -393,11 +394,14 @@ class Experiment(Live, Runnable):
 
         Args:
             ticket: The ticket, or its number.
-            reward: The reward, or a `Score` with its cost and info.
+            reward: The reward, or a `Score` with its cost, info and metrics.
             cost: Actual cost of the pull; default: the declared one.
             info: Anything that JSON can hold, up to 64 KiB, such as the answer of a model. It is
                 stored and exported with the reward (`cells`), and no search uses it; the first
                 stays.
+            metrics: Further figures of the same pull, each from 0 to 1, such as `{"bounce": 1}`.
+                The result compares them with the `control`; no search uses them. Every pull has
+                the same metrics, those of `guardrails` included.
 
         Returns:
             The tickets whose reward does not count, if there are any.
@@ -406,13 +410,13 @@ class Experiment(Live, Runnable):
             InvalidReward: The reward does not keep to the declaration.
             ConflictingReward: The ticket has another reward or cost.
             UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
-        return self.tell_many([(ticket, reward, cost, info)])
+        return self.tell_many([(ticket, reward, cost, info, metrics)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
         """Record the rewards of many tickets at once: all of them, or after an error none.
 
         Args:
-            results: Pairs (ticket, reward), or (ticket, reward, actual cost[, info]).
+            results: Pairs (ticket, reward), or (ticket, reward, actual cost[, info[, metrics]]).
 
         Returns:
             The tickets whose reward does not count, if there are any.

@@ -12,7 +12,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import spending
 from shortlist.confidence import counted_pulls
 from shortlist.constraints import feasible_without
-from shortlist.engine.tickets import FREE, Lease, Numbering, OpenBatches
+from shortlist.engine.tickets import FREE, Lease, Numbering, OpenBatches, noted_metrics
 from shortlist.errors import StoreDamaged
 from shortlist.interim import Tally
 from shortlist.problem import MOST_COST, Problem
@@ -21,6 +21,46 @@ from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News, Told
 
 NONE: IntArray = np.empty(0, dtype=np.int64)
+
+
+class PullMetrics:
+    """Secondary metrics of pulls, by ticket. Every pull has the same."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+        self._told: dict[int, tuple[float, ...]] = {}  # in the order of the names
+
+    def take(self, event: Event) -> None:
+        """Read what was told with a reward."""
+        try:
+            told = noted_metrics(event.text)
+            if told is None:
+                return
+            names = self.names or tuple(told)
+            figures = tuple(float(told[name]) for name in names)
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise _no_metrics(event) from error
+        if len(told) != len(names) or not all(0 <= each <= 1 for each in figures):
+            raise _no_metrics(event)
+        self.names = names
+        self._told.setdefault(event.ticket, figures)
+
+    def of(self, ticket: int) -> dict[str, float] | None:
+        """The metrics of a ticket, if some were told."""
+        told = self._told.get(ticket)
+        return None if told is None else dict(zip(self.names, told, strict=True))
+
+    def column(self, name: str, size: int) -> FloatArray:
+        """A metric of the tickets below `size`, NaN where it was not told."""
+        column = np.full(size, np.nan)
+        for ticket, told in self._told.items() if name in self.names else ():
+            if ticket < size:
+                column[ticket] = told[self.names.index(name)]
+        return column
+
+
+def _no_metrics(event: Event) -> StoreDamaged:
+    return StoreDamaged(f"the metrics of ticket {event.ticket} are none: {event.text[:100]}")
 
 
 class Ledger:
@@ -33,6 +73,7 @@ class Ledger:
         self.declared = 0.0  # what the pulls told were to cost, and
         self.spent = 0.0  # what they did
         self.costs: dict[int, float] = {}  # reported actual costs, by ticket
+        self.metrics = PullMetrics()
         self.unused: dict[int, float] = {}  # what pulls cost that were told after their arm left
         self.spent_at: float | None = None  # when the budget ended within a request
         self.retired: dict[int, str] = {}  # retired arms, and why,
@@ -296,6 +337,8 @@ class Ledger:
         elif event.kind is Kind.RETIRE:
             last = len(self.steps)
             self._left_in.setdefault(event.span, min(event.ticket or last, last))
+        elif event.kind is Kind.INFO:
+            self.metrics.take(event)
         elif event.kind is Kind.COST:
             if event.ticket not in self.costs:
                 self.costs[event.ticket] = float(event.text)

@@ -8,7 +8,7 @@ may be too much: a ticket is handed out only if its declared cost, the money spe
 cost of the pulls under way are within the budget."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
@@ -26,18 +26,22 @@ from shortlist.engine.tickets import (
     FOREVER,
     FREE,
     Lease,
+    Noted,
     OpenBatches,
     Receipt,
     Score,
     Ticket,
     checked_cost,
     checked_info,
+    checked_metrics,
     checked_reward,
     checked_worker,
     due_of,
+    noted_metrics,
 )
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownTicket
 from shortlist.reward_models import RewardModel
+from shortlist.settings import MOST_METRICS, Settings
 from shortlist.spec import OnLate
 from shortlist.stores import Event, Kind, RewardRow, Told
 from shortlist.validation import MOST_TOLD, collected, number, shown, whole
@@ -201,11 +205,12 @@ def signed(told: Told | Sequence[RewardRow], events: Sequence[Event]) -> list[Ev
 
 logger = logging.getLogger("shortlist.engine")
 Reward = float | Score
-# a ticket and its reward, perhaps the actual cost of the pull, and perhaps its info
+# a ticket and its reward, perhaps the actual cost of the pull, its info, and its metrics
 Report = (
     tuple[Ticket | int, Reward]
     | tuple[Ticket | int, Reward, float | None]
     | tuple[Ticket | int, Reward, float | None, Any]
+    | tuple[Ticket | int, Reward, float | None, Any, Mapping[str, float] | None]
 )
 
 
@@ -216,6 +221,7 @@ class ToldResult(NamedTuple):
     reward: float
     cost: float | None = None
     info: Any = None
+    metrics: Mapping[str, float] | None = None
 
 
 class Telling(NamedTuple):
@@ -225,7 +231,8 @@ class Telling(NamedTuple):
     arm: int
     reward: float
     cost: float | None  # None if it is as declared
-    info: str | None = None  # as JSON
+    info: str | None = None  # as JSON, with the metrics
+    metrics: Mapping[str, float] | None = None
 
     def row(self, now: float) -> RewardRow:
         """The reward, for the log."""
@@ -264,7 +271,7 @@ def told_results(results: object) -> Sequence[ToldResult]:
         )
     told = collected("results", results, at_most=MOST_TOLD)
     for each in told:
-        if not (isinstance(each, tuple | list) and len(each) in (2, 3, 4)):
+        if not (isinstance(each, tuple | list) and 2 <= len(each) <= len(ToldResult._fields)):
             raise InvalidInput(
                 f"{shown(each)} is told, but must be a pair of a ticket and its reward"
             )
@@ -272,13 +279,14 @@ def told_results(results: object) -> Sequence[ToldResult]:
 
 
 def _unpacked(result: ToldResult) -> ToldResult:
-    """The same with a number as its reward; a `Score` has its own cost and info."""
+    """The same with a number as its reward; a `Score` has its own cost, info and metrics."""
     score: object = result.reward
     if not isinstance(score, Score):
         return result
     cost = score.cost if result.cost is None else result.cost
     info = score.info if result.info is None else result.info
-    return ToldResult(result.ticket, score.value, cost, info)
+    metrics = score.metrics if result.metrics is None else result.metrics
+    return ToldResult(result.ticket, score.value, cost, info, metrics)
 
 
 def new_tellings(
@@ -295,14 +303,17 @@ def new_tellings(
     late: dict[int, None] = {}  # in the order of the results, each once
     unused: dict[int, None] = {}
     over = known.replay.outcome is not None
-    for (ticket, value, said, more), id_, arm in zip(results, ids, arms, strict=True):
+    wanted = known.metric_names()
+    for (ticket, value, said, more, figures), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
         _check_arm(ticket, id_, label)
         _check_item(ticket, id_, arm, known)
         cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
         reward = told_reward(value, id_, label, settings.problem.rewards)
-        info = checked_info(more, f"the info of ticket {id_}")
-        telling = Telling(id_, arm, reward, cost, info)
+        metrics = noted_metrics(more) if isinstance(more, Noted) else figures
+        metrics = checked_metrics(metrics, f"the metrics of ticket {id_}")
+        info = checked_info(more, f"the info of ticket {id_}", metrics=metrics)
+        telling = Telling(id_, arm, reward, cost, info, metrics)
         before = ledger.reward(id_)
         if over and (before is None or ledger.is_worst(id_)):  # the answer stays as it is
             unused[id_] = None
@@ -323,9 +334,12 @@ def new_tellings(
         _check_conflict(telling, before, new.get(id_))
         if before is not None:
             _check_cost(telling, ledger.cost(id_, arm))
+            _check_metrics(telling, ledger.metrics.of(id_))
         elif id_ in new:
             _check_cost(telling, new[id_].cost)
+            _check_metrics(telling, new[id_].metrics)
         else:
+            wanted = _checked_names(telling, wanted, known.settings)
             new[id_] = telling
     receipt = Receipt(tuple(late), tuple(unused))
     return list(new.values()), list(paid.values()), receipt
@@ -338,6 +352,8 @@ def plain_tellings(ids: list[int], rewards: list[float], known: Replica, now: fl
     ledger, numbering = known.ledger, known.replay.numbering
     if (
         ledger.retired
+        or ledger.metrics.names
+        or known.settings.guardrails
         or known.replay.outcome is not None
         or isinstance(known.settings.on_late, float)
         or not np.all(known.settings.problem.rewards.admits(values))
@@ -412,6 +428,43 @@ def _check_cost(telling: Telling, before: float | None) -> None:
             f"ticket {telling.ticket} is told to cost {telling.cost!r}, but was told {first}"
             " before, which stays"
         )
+
+
+def _check_metrics(telling: Telling, before: Mapping[str, float] | None) -> None:
+    """Refuse other metrics of a pull; none given is no contradiction."""
+    if telling.metrics is not None and telling.metrics != before:
+        raise ConflictingReward(
+            f"ticket {telling.ticket} is told the metrics {shown(telling.metrics)}, but was told"
+            f" {shown(before)} before, which stays"
+        )
+
+
+def _checked_names(
+    telling: Telling, wanted: Collection[str] | None, settings: Settings
+) -> Collection[str]:
+    """The metrics that every pull has: `wanted`, or if nothing was told before those of this one,
+    which has all guardrails."""
+    given = () if telling.metrics is None else tuple(telling.metrics)
+    where = f"ticket {telling.ticket} is told"
+    if given and (why := settings.without_metrics()):
+        raise InvalidInput(f"{where} with the metric {given[0]!r}, but {why}")
+    missing = [name for name in settings.guardrails if wanted is None and name not in given]
+    missing += [name for name in wanted or () if name not in given]
+    if missing:
+        raise InvalidInput(
+            f"{where} without the metric {missing[0]!r}, but every pull has the same metrics, those"
+            " of `guardrails` included"
+        )
+    new = [name for name in given if wanted is not None and name not in wanted]
+    if new:
+        raise InvalidInput(
+            f"{where} with the metric {new[0]!r}, but the first pull was told without it: a metric"
+            " is told from the first pull on"
+        )
+    if len(given) > MOST_METRICS:
+        rule = f"there may be at most {MOST_METRICS}"
+        raise InvalidInput(f"{where} with {len(given)} metrics, but {rule}")
+    return given
 
 
 def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> None:

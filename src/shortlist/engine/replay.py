@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arms import Label, OwnLabel
+from shortlist.arms import Label, OwnLabel, position_of
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.constraints import Constraint, best_set
 from shortlist.driver import Outcome, Run, counted, present_outcome
@@ -39,7 +39,7 @@ from shortlist.formatting import plural, printable
 from shortlist.interim import Tally, scored
 from shortlist.problem import Problem
 from shortlist.result import Result
-from shortlist.result.arm_results import MetricLift
+from shortlist.result.arm_results import MetricLift, MetricOfPulls
 from shortlist.result.cells import EvaluatedCell
 from shortlist.result.result import Ending
 from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards, total_before
@@ -494,8 +494,7 @@ class Replica:
 
     def pulls_counted(self) -> tuple[IntArray, FloatArray]:
         """The arms and the rewards of all pulls that are counted, in the order of their tickets."""
-        tickets = np.flatnonzero(self.ledger.counted(self.replay.numbering))
-        tickets = tickets[tickets < self.replay.taken]
+        tickets = self._tickets_counted()
         return self.ledger.arms[tickets], self.ledger.rewards[tickets]
 
     def cells(self, store: Store) -> list[EvaluatedCell]:
@@ -576,9 +575,43 @@ class Replica:
         """The cost of the pulls of every arm that were made and told: (n,)."""
         return self.ledger.spending()
 
+    def metric_names(self) -> Collection[str] | None:
+        """The metrics that every pull has; None before the first is told, which decides."""
+        return self.ledger.metrics.names if self.ledger.made else None
+
     def metrics(self) -> tuple[MetricLift, ...]:
         """Secondary metrics, compared with the control."""
-        return ()
+        settings, told = self.settings, self.ledger.metrics
+        control = position_of(settings.control, settings.labels)
+        names = dict.fromkeys((*settings.guardrails, *told.names))
+        if control is None or not names:
+            return ()
+        retired = np.isin(np.arange(settings.problem.n_arms), list(self.ledger.retired))
+        tickets, in_order = self._tickets_counted(), self.replay.numbering.first
+        spans = tickets, tickets[tickets < in_order]
+        lifts = []
+        for name in names:
+            columns = [told.column(name, self.ledger.issued)[each] for each in spans]
+            tallies = [self._tallied(each, own) for each, own in zip(spans, columns, strict=True)]
+            margin = settings.guardrails.get(name)
+            sharing = 1 if margin is None else len(settings.guardrails)
+            each = MetricOfPulls(tallies, control, retired, sharing)
+            lifts.append(each.lift(name, margin, settings.labels, settings.problem.goal))
+        return tuple(replace(each, unit=settings.unit) for each in lifts)
+
+    def _tallied(self, tickets: IntArray, figures: FloatArray) -> tuple[IntArray, FloatArray]:
+        """The number of pulls of every arm among these tickets, and the sums of their figures."""
+        if np.isnan(figures).any():
+            ticket = tickets[np.isnan(figures)][0]
+            raise StoreDamaged(f"ticket {ticket} of experiment {self.name!r} has lost its metrics")
+        arms, size = self.ledger.arms[tickets], self.settings.problem.n_arms
+        pulls = np.bincount(arms, minlength=size).astype(np.int64)
+        return pulls, np.bincount(arms, figures, minlength=size).astype(np.float64)
+
+    def _tickets_counted(self) -> IntArray:
+        """All tickets that are counted, in order."""
+        tickets = np.flatnonzero(self.ledger.counted(self.replay.numbering))
+        return tickets[tickets < self.replay.taken]
 
     def live(self) -> str:
         """The present state of the blocks of a live test; empty for other experiments."""

@@ -44,6 +44,7 @@ from shortlist.formatting import given_text
 from shortlist.problem import MOST_COST
 from shortlist.reward_models import RewardModel
 from shortlist.search import Pulls, Rewards, moments_by_entry, total_before
+from shortlist.settings import checked_metric
 from shortlist.spec import OnLate
 from shortlist.validation import number, real, shown, text
 
@@ -524,6 +525,8 @@ class Score:
         cost: Actual cost of the pull; None for the declared cost.
         info: Anything that JSON can hold, such as the answer of a model, up to 64 KiB. It is
             stored and exported with the reward, and never used by a search.
+        metrics: Further figures of the same pull, each from 0 to 1, such as `{"bounce": 1}`. They
+            are compared with the `control`, and never used by a search.
 
     Example:
         >>> import shortlist
@@ -534,9 +537,11 @@ class Score:
     value: float
     cost: float | None = None
     info: Any = None
+    metrics: Mapping[str, float] | None = None
 
 
 MOST_INFO = 2**16  # bytes of JSON told with a reward
+METRICS = "metrics"  # their key next to the info
 
 
 class Noted(str):
@@ -545,10 +550,43 @@ class Noted(str):
     __slots__ = ()
 
 
-def checked_info(info: object, name: str, seconds: float | None = None) -> "Noted | None":
-    """The info as a store keeps it, with the seconds of the call if known; None without info."""
-    if info is None or isinstance(info, Noted):
+def checked_metrics(metrics: object, name: str) -> dict[str, float] | None:
+    """The metrics of a pull, each from 0 to 1; None if there are none."""
+    if metrics is None:
+        return None
+    if not isinstance(metrics, Mapping):
+        raise InvalidInput(
+            f"{name} are {shown(metrics)}, but must be a mapping of names to numbers"
+        )
+    told = {checked_metric(metric): real(value) for metric, value in metrics.items()}
+    for metric, value in told.items():
+        if not 0 <= value <= 1:
+            figure = shown(metrics[metric])
+            raise InvalidInput(f"{name} have {figure} of {metric!r}, but it must be from 0 to 1")
+    return told or None
+
+
+def checked_info(
+    info: object,
+    name: str,
+    seconds: float | None = None,
+    metrics: Mapping[str, float] | None = None,
+) -> "Noted | None":
+    """The info as a store keeps it, with the seconds of the call if known, and with the metrics.
+
+    None if there is neither info nor a metric."""
+    if isinstance(info, Noted):
         return info
+    if info is None and metrics is None:
+        return None
+    parts = [] if info is None else [f'"info": {_spelled(info, name)}']
+    parts += [] if seconds is None else [f'"seconds": {seconds!r}']
+    parts += [] if metrics is None else [f'"{METRICS}": {json.dumps(metrics, ensure_ascii=False)}']
+    return Noted(f"{{{', '.join(parts)}}}")
+
+
+def _spelled(info: object, name: str) -> str:
+    """The info as JSON."""
     try:
         spelled = json.dumps(info, ensure_ascii=False, allow_nan=False)
         size = len(spelled.encode())
@@ -558,8 +596,15 @@ def checked_info(info: object, name: str, seconds: float | None = None) -> "Note
         raise InvalidInput(
             f"{name} has {size:,} bytes as JSON, but must have at most {MOST_INFO:,}"
         )
-    timed = "" if seconds is None else f', "seconds": {seconds!r}'
-    return Noted(f'{{"info": {spelled}{timed}}}')
+    return spelled
+
+
+def noted_metrics(noted: str | None) -> dict[str, Any] | None:
+    """The metrics in what was told with a reward, as a store keeps it; None without any."""
+    if noted is None or METRICS not in noted:
+        return None
+    found = json.loads(noted)
+    return found.get(METRICS) if isinstance(found, dict) else None
 
 
 def without_infos(value: Any, seconds: float | None, name: str) -> tuple[Any, list[Noted | None]]:
@@ -568,15 +613,20 @@ def without_infos(value: Any, seconds: float | None, name: str) -> tuple[Any, li
     It may return a `Score`, or a list of them; their costs add up to that of the call."""
     if isinstance(value, Score):
         plain = value.value if value.cost is None else (value.value, value.cost)
-        return plain, [checked_info(value.info, name, seconds)]
+        return plain, [_noted(value, name, seconds)]
     if not (isinstance(value, list | tuple) and any(isinstance(each, Score) for each in value)):
         return value, []
     scores = [each if isinstance(each, Score) else Score(each) for each in value]
     each_took = None if seconds is None else seconds / len(scores)
-    infos = [checked_info(score.info, name, each_took) for score in scores]
+    infos = [_noted(score, name, each_took) for score in scores]
     values = [score.value for score in scores]
     costs = [score.cost for score in scores if score.cost is not None]
     return (values, math.fsum(costs)) if costs else values, infos
+
+
+def _noted(score: Score, name: str, seconds: float | None) -> Noted | None:
+    """What a call returned with a reward, as a store keeps it."""
+    return checked_info(score.info, name, seconds, checked_metrics(score.metrics, name))
 
 
 def checked_rewards(

@@ -23,7 +23,8 @@ from shortlist.formatting import (
     printable,
     unit_of,
 )
-from shortlist.problem import Goal, Problem
+from shortlist.problem import FixedConfidence, Goal, Problem
+from shortlist.reward_models import Binary
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -213,6 +214,44 @@ def metric_lift(
     ]
     own = tuple(arm for number, arm in enumerate(arms) if number != control)
     return MetricLift(labels[control], confidence, own, None, metric, guardrail)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricOfPulls:
+    """What is known of a metric of independent pulls (docs/experiments.md)."""
+
+    #: pulls and sum of every arm: all that are counted, and those of complete batches
+    tallies: Sequence[tuple[IntArray, FloatArray]]
+    control: int  #: number of the control
+    retired: BoolArray  #: retired arms
+    sharing: int  #: metrics that share the probability of error
+
+    def lift(
+        self, name: str, guardrail: float | None, labels: tuple[OwnLabel, ...], goal: Goal
+    ) -> MetricLift:
+        """Compare every arm with the control: the narrower of two intervals that hold together.
+
+        One is of complete batches, in which arms are in step with the control unless one of both
+        retired; the other of all that is counted."""
+        delta = delta_of(goal)
+        problem = Problem(len(labels), 1, FixedConfidence(1.0, delta / self.sharing), Binary())
+        apart = np.zeros(len(labels), dtype=np.bool_)
+        in_step = apart if self.retired[self.control] else ~self.retired
+        both = [
+            self._figures(problem, *tally, step)
+            for tally, step in zip(self.tallies, (apart, in_step), strict=True)
+        ]
+        wide, narrow = (high - low for _, low, high in both)
+        figures = [np.where(narrow <= wide, one, other) for other, one in zip(*both, strict=True)]
+        return metric_lift(name, guardrail, labels, self.control, figures, confidence_of(delta))
+
+    def _figures(
+        self, problem: Problem, pulls: IntArray, sums: FloatArray, in_step: BoolArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The difference of every arm to the control and the ends of its interval."""
+        means = problem.means(pulls, sums)
+        low, high = differences(problem, pulls, means, self.control, in_step)
+        return means - means[self.control], low, high
 
 
 Matrix = tuple[tuple[float, ...], ...]

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from shortlist.arms import Label
 from shortlist.engine import Ticket
+from shortlist.engine.log_entries import ToldResult
 from shortlist.errors import InvalidInput
 from shortlist.service.replies import TOO_LARGE, Limits, Refusal
 from shortlist.service.work import Lane
@@ -171,8 +172,8 @@ def label(value: Any, of: str = "arm") -> Label:
     return value
 
 
-def results(body: Json) -> list[tuple[Ticket | int, float, float | None, Any]]:
-    """Tickets, their rewards, the actual costs of the pulls, and infos."""
+def results(body: Json) -> list[ToldResult]:
+    """Tickets, their rewards, the actual costs of the pulls, infos and metrics."""
     check_fields(body, ("results",), ("results",))
     given = body["results"]
     if not isinstance(given, list):
@@ -183,12 +184,13 @@ def results(body: Json) -> list[tuple[Ticket | int, float, float | None, Any]]:
     return [_result(each) for each in given]
 
 
-def _result(given: Any) -> tuple[Ticket | int, float, float | None, Any]:
+def _result(given: Any) -> ToldResult:
     if not isinstance(given, dict):
         rule = 'must be an object such as {"ticket": 0, "reward": 0.5}'
         raise InvalidInput(f"a result is {_short(given)}, but {rule}")
-    check_fields(given, (*NAMED, "reward", "cost", "info"), ("ticket", "reward"))
-    return ticket(given), given["reward"], given.get("cost"), given.get("info")
+    check_fields(given, (*NAMED, *ToldResult._fields[1:]), ("ticket", "reward"))
+    more = (given.get(name) for name in ToldResult._fields[2:])
+    return ToldResult(ticket(given), given["reward"], *more)
 
 
 def listed_tickets(given: object) -> list[Ticket | int]:

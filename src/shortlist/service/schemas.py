@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shortlist.settings import LONGEST_METRIC
 from shortlist.spec import json_schema
 from shortlist.wire import MOST_TICKETS
 
@@ -100,6 +101,11 @@ RESULT_TOLD = record(
     reward=NUMBER,
     cost={"type": ["number", "null"], "minimum": 0},
     info={},
+    metrics={
+        "type": ["object", "null"],
+        "propertyNames": {"minLength": 1, "maxLength": LONGEST_METRIC},
+        "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1},
+    },
     **OF_TICKET,
 )
 

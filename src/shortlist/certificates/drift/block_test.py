@@ -19,10 +19,15 @@ from shortlist.search import Answer, Progress, Pulls, Search
 
 
 class BlockTest:
-    """The certificate of a test, on the unit scale. Blocks come in the order of their opening."""
+    """The certificate of a test, on the unit scale. Blocks come in the order of their opening.
 
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+    The arm number `control`, if any, is in play until the test ends or it retires."""
+
+    def __init__(
+        self, problem: Problem, rng: np.random.Generator, control: int | None = None
+    ) -> None:
         self.problem = problem
+        self._control = control
         self._rng = rng
         self._traffic = problem.traffic or Traffic()
         self._wealth = BlockWealth(problem.n_arms)
@@ -50,6 +55,8 @@ class BlockTest:
         weights = planning.weights_in_play(
             problem.n_arms, top, others, doubts, problem.declared_costs
         )
+        if self._control is not None and self.staying[self._control]:
+            weights = planning.with_control(weights, self._control)
         lead = problem.epsilon * min(problem.k, problem.n_arms - problem.k)
         clock = float(self._wealth.clock[np.ix_(top, others)].max())
         lead *= planning.caution_of(clock * lead, self._level)

@@ -27,6 +27,7 @@ DOUBT_PRECISION = 1e-2  # of the level at which bounds are cut, relative to what
 FEW_IN_PLAY = 50  # arms in play up to which shares are whole percent
 PARTS = 100  # of which shares are whole numbers ...
 MANY_PARTS = 10_000  # ... and with more arms in play
+CONTROL_SHARE = 0.1  # least share of a control, whose comparisons are wanted though it may be worse
 METRIC_VISITORS = 1000.0  # before the first result of a metric, where it is not known how many come
 
 
@@ -124,6 +125,16 @@ def weights_in_play(
     in_play[top[doubts.any(1)]] = True
     in_play[others[doubts.any(0)]] = True
     return np.asarray(np.where(in_play, 1 / np.sqrt(prices), 0.0))
+
+
+def with_control(weights: FloatArray, control: int) -> FloatArray:
+    """The same with a share of `CONTROL_SHARE` or an equal one for a control not in play: (n,)."""
+    if weights[control] > 0:
+        return weights
+    share = min(CONTROL_SHARE, 1 / (np.count_nonzero(weights) + 1))
+    kept = weights.copy()
+    kept[control] = weights.sum() * share / (1 - share)
+    return kept
 
 
 def whole_shares(weights: FloatArray) -> FloatArray:
