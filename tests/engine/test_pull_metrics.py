@@ -18,7 +18,7 @@ from shortlist.stores import Event, Kind
 from shortlist.stores.base import MemoryStore
 
 PAGES = ["old", "red", "blue"]
-BOUNCE = {"old": 0.2, "red": 0.8, "blue": 0.25}
+BOUNCE: dict[Any, float] = {"old": 0.2, "red": 0.8, "blue": 0.25}
 SETTINGS: dict[str, Any] = {"epsilon": 0.2, "rewards": "binary", "control": "old", "seed": 1}
 GUARDED: dict[str, Any] = {**SETTINGS, "guardrails": {"bounce": 0.1}}
 
@@ -72,7 +72,7 @@ def test_intervals_hold_together_at_all_times_though_pulls_follow_the_rewards() 
     """Bounces go with rewards, the rewards that are told last depend on both, and every partial
     result is looked at."""
     runs, failed = number_of_runs(12, 2000), 0
-    truth = {"old": 0.5, "red": 0.45, "blue": 0.55}
+    truth: dict[Any, float] = {"old": 0.5, "red": 0.45, "blue": 0.55}
     settings = {**SETTINGS, "epsilon": 0.3, "delta": 0.3, "min_batch": 12}
     for seed in range(runs):
         rng = np.random.default_rng([7, seed])
