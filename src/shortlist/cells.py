@@ -62,7 +62,7 @@ class Cells:
         if groups is None:
             self.orders = _orders(order, n_arms, n_cells, rng)  # (arms, cells)
         else:
-            whole_order, self.widths = _grouped_order(groups, rng)
+            whole_order, self.widths = grouped_order(groups, rng.permutation(len(groups)))
             self.orders = np.tile(whole_order, (n_arms, 1))
         self._queues = [self._unknown(arm) for arm in range(n_arms)]
 
@@ -317,11 +317,11 @@ def checked_clusters(clusters: object) -> tuple[Any, ...] | None:
     return tuple(name if isinstance(name, str) else int(name) for name in names)
 
 
-def _grouped_order(groups: list[IntArray], rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """The cells of groups in random order, and the sizes of the groups in this order."""
-    turns = [groups[turn] for turn in rng.permutation(len(groups)).tolist()]
-    widths = np.array([each.size for each in turns], dtype=np.int64)
-    return np.concatenate(turns), widths
+def grouped_order(groups: list[IntArray], turns: IntArray) -> tuple[IntArray, IntArray]:
+    """The cells of groups in this order of the groups, and the sizes of the groups."""
+    chosen = [groups[turn] for turn in turns.tolist()]
+    widths = np.array([each.size for each in chosen], dtype=np.int64)
+    return np.concatenate(chosen), widths
 
 
 def _orders(order: str, n_arms: int, n_items: int, rng: np.random.Generator) -> IntArray:

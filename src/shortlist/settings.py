@@ -218,7 +218,7 @@ class Settings:
         told = search.told(values["options"], *(values[name] for name in CUTS))
         asked = _Asked.of(values, goal, told)
         search.check(asked.problem, asked.options)
-        _check_drawn(asked.cells, search)
+        check_drawn(None if asked.cells is None else asked.cells.drawn, search)
         if asked.problem.traffic is not None:
             _check_live(values, search)
         _check_declared(values["rewards"], asked.problem)
@@ -605,12 +605,12 @@ def cells_given(values: Mapping[str, Any]) -> CellsGiven | None:
     return CellsGiven(items, values["seed"], values["scores"], values["order"], drawn)
 
 
-def _check_drawn(cells: Cells | None, search: Algorithm) -> None:
+def check_drawn(drawn: Drawn | None, search: Algorithm) -> None:
     """Refuse clusters, and a promise about the distribution, where nothing is promised."""
-    if cells is None or search.name == "certified":
+    if drawn is None or search.name == "certified":
         return
     for name in ("clusters", "population"):
-        if getattr(cells.drawn, name) != FIELDS[name].default:
+        if getattr(drawn, name) != FIELDS[name].default:
             raise InvalidInput(
                 f"`{name}` is given and `algorithm` is {search.name!r}, but only 'certified'"
                 " supports it: give an epsilon"

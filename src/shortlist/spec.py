@@ -147,7 +147,6 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Count,
         setting(
             "On a test set: scores per item. The mean of an arm is that over all of them.",
-            simulate="`scores` may have a column per item and repetition",
             forecast="a repetition is one more item",
         ),
     ] = 1
@@ -156,7 +155,6 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         setting(
             "On a test set: the cluster of every item, such as its document. A cluster is drawn"
             " whole.",
-            simulate="`scores` may have a column per cluster",
             forecast="items are simulated one by one",
         ),
     ] = None
@@ -165,7 +163,6 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         setting(
             "What the promise is about: the mean over these items, or over the distribution that"
             " they are a sample of (like these).",
-            simulate="the truth is that of these scores",
             forecast="the truth is that of simulated items",
         ),
     ] = "these"

@@ -225,3 +225,24 @@ def test_repeats_clusters_and_the_population_are_options(tmp_path: Path) -> None
     assert "has no column `cluster`" in invoked(*given).output
     without = [each for each in given if each not in ("--items", tmp_path / "items.csv")]
     assert "`clusters` is given without --items" in invoked(*without).output
+
+
+def test_simulate_draws_repetitions_and_clusters_of_named_items(tmp_path: Path) -> None:
+    scores, clusters = tmp_path / "scores.csv", tmp_path / "clusters.csv"
+    lines = [f"{arm},q{item},{arm == 'a':d}" for arm in "abc" for item in range(4)] * 2
+    scores.write_text("arm,item,score\n" + "\n".join(sorted(lines)) + "\n")
+    clusters.write_text("item,cluster\nq0,x\nq1,x\nq2,y\nq3,y\n")
+    base = ("simulate", "--scores", scores, "-k", 1, "--epsilon", 0.1, "--format", "json")
+    ran = invoked(*base, "--repeats", 2, "--clusters", clusters)
+    assert ran.exit_code == 0, ran.stderr
+    assert json.loads(ran.stdout)["pulls"]["mean"] % 4 == 0
+
+    assert "without --scores" in invoked(*base[:1], *base[3:], "--clusters", clusters).stderr
+    bare = tmp_path / "bare.csv"
+    bare.write_text("1,0\n0,0\n")
+    unnamed = ("simulate", "--scores", bare, "-k", 1, "--epsilon", 0.1)
+    assert "does not name its items" in invoked(*unnamed, "--clusters", clusters).stderr
+    wide = tmp_path / "wide.csv"
+    wide.write_text("arm,x,y\na,1,0\nb,0,0\n")
+    ran = invoked("simulate", "--scores", wide, "-k", 1, "--epsilon", 0.1, "--repeats", 2)
+    assert "wide.csv has one score per item, but `repeats` is 2" in ran.stderr

@@ -366,3 +366,52 @@ def test_runs_are_drawn_with_epsilon_as_a_line() -> None:
 def test_a_setting_that_would_be_ignored_is_refused(given: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         simulate("expected-loss", k=1, budget=3, **given)
+
+
+TABLE = np.array([[1, 1, 1, 0, 1, 1], [0, 1, 0, 1, 0, 0], [0, 0, 1, 0, 0, 1]], dtype=float)
+
+
+def test_repeats_are_columns_next_to_each_other_or_a_third_dimension() -> None:
+    asked: dict[str, Any] = {"k": 1, "epsilon": 0.3, "runs": 3, "repeats": 2}
+    wide = simulate("certified", scores=TABLE, **asked)
+    deep = simulate("certified", scores=TABLE.reshape(3, 3, 2), **asked)
+    np.testing.assert_array_equal(wide.pulls, deep.pulls)
+    assert wide.n_items == 6
+    assert not wide.failed.any()
+
+
+def test_clusters_are_drawn_whole() -> None:
+    found = simulate("certified", scores=TABLE, k=1, epsilon=0.2, runs=9, clusters=[*"aabbcc"])
+    assert (found.pulls % 2 == 0).all()
+    assert not found.failed.any()
+
+
+@pytest.mark.parametrize("more", [{}, {"clusters": [*"aabbcc"]}, {"repeats": 2}])
+def test_items_like_these_are_drawn_with_replacement(more: dict[str, Any]) -> None:
+    """Even with all cells nothing is known exactly, and the truth is that of the whole matrix."""
+    asked: dict[str, Any] = {"k": 1, "epsilon": 0.3, "runs": 40, "population": "like these"}
+    found = simulate("certified", scores=TABLE, **asked, **more)
+    assert (found.pulls == 18).all()
+    assert (found.bound > 0.3).all()
+    assert not found.wrong.any()
+    assert set(found.regret.round(3)) > {0}  # of samples some have another best arm
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"scores": TABLE, "repeats": 4}, "has 6 columns and `repeats` is 4"),
+        ({"scores": TABLE, "clusters": ["a"]}, "`clusters` has 1 entries"),
+        ({"means": [0.9, 0.1], "repeats": 2}, "`repeats` is 2, but only goes with `scores`"),
+        ({"means": [0.9, 0.1], "clusters": ["a"]}, "`clusters` is .*, but only goes with"),
+        ({"scores": TABLE, "population": "like these", "order": "independent"}, "a shared order"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        simulate("certified", k=1, epsilon=0.3, **given)
+
+
+def test_groups_need_a_search_that_promises_something() -> None:
+    with pytest.raises(InvalidInput, match="`clusters` is given and `algorithm` is"):
+        simulate("expected-loss", k=1, budget=6, scores=TABLE, clusters=[*"aabbcc"])

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Scores of a test set: a CSV or Parquet file with a row per arm, a column per item.",
 )
-@setting_option("order")
+@setting_options("order", "repeats", "clusters", "population")
 @setting_option(
     "algorithm",
     default=None,
@@ -162,9 +162,12 @@ def simulate(
     """
     arms: dict[str, Any] = {"scores": None}
     if scores is None:
+        if settings["clusters"] is not None:
+            raise InvalidInput("`clusters` is given without --scores, but only goes with them")
         arms["means"], arms["costs"] = means_of(instance, n, k, p, path)
     else:
-        arms["scores"] = _scores(scores, {"instance": instance, "n": n, "p": p, "means": path})
+        others: dict[str, object] = {"instance": instance, "n": n, "p": p, "means": path}
+        arms |= _scores(scores, others, settings["repeats"], settings["clusters"])
         algorithm = algorithm or (usual(settings["epsilon"]),)
     if not algorithm:
         raise InvalidInput("`algorithm` is not given, but only --scores needs none")
@@ -312,14 +315,24 @@ def usual(epsilon: float | None) -> str:
     return "expected-loss" if epsilon is None else "certified"
 
 
-def _scores(path: str, others: dict[str, object]) -> "FloatArray":
-    """The matrix in a file, if nothing else names the arms."""
-    from shortlist.reading.scores import read_scores
+def _scores(
+    path: str, others: dict[str, object], repeats: int, clusters: str | None
+) -> dict[str, Any]:
+    """The matrix in a file, if nothing else names the arms, and the clusters of its items."""
+    from shortlist.cli.files import read_clusters
+    from shortlist.reading.scores import check_repeats, read_scores
 
     for name, value in others.items():
         if value is not None:
             raise InvalidInput(f"`{name}` and --scores are given, but only one names the arms")
-    return read_scores(path).scores
+    found = read_scores(path, repeats)
+    if found.items is not None:
+        check_repeats(found, repeats)
+    if clusters is None:
+        return {"scores": found.scores}
+    if found.items is None:
+        raise InvalidInput(f"{path} does not name its items, but --clusters needs their names")
+    return {"scores": found.scores, "clusters": read_clusters(clusters, found.items)}
 
 
 @click.command()

@@ -142,6 +142,13 @@ class ItemEffects:
         size = self.sums.seers.size
         return (self._gained + (size - self.sums.counts) * self.arm) / size
 
+    def means_doubted(self, doubt: float) -> FloatArray:
+        """The same where arms are shrunk by this share of what their posterior says: (arms,)."""
+        counts, size = self.sums.counts, self.sums.seers.size
+        arm = self._gained / (counts + doubt * self.noise / self.of_arms)
+        means: FloatArray = (self._gained + (size - counts) * arm) / size
+        return means
+
     def apart(self, opponent: int) -> FloatArray:
         """Variances of the differences of all arms to one, as far as more items reduce them:
         (arms,).

@@ -128,6 +128,15 @@ def _from_results(paths: Sequence[str], repeats: int | None) -> ScoreFile:
     return scores_of(ScoreRows(name, header, [(row[0], row[1:]) for row in rows]), repeats)
 
 
+def check_repeats(named: ScoreFile, repeats: int) -> None:
+    """Refuse a matrix with a score per item where there must be several."""
+    if named.repeats != repeats:
+        raise InvalidInput(
+            f"{named.path} has one score per item, but `repeats` is {repeats}: there must be"
+            f" {repeats} lines for every arm and item, in columns arm, item, score"
+        )
+
+
 def _repeats(grid: ScoreRows) -> int:
     """How many scores an item has at most, by the column of repetitions."""
     if "repetition" not in grid.names:
@@ -221,7 +230,8 @@ def _from_cells(grid: ScoreRows, repeats: int = 1) -> ScoreFile:
         if before != score and not (math.isnan(before) and math.isnan(score)):
             raise InvalidInput(
                 f"{where} says that {str(arm)!r} scores {given_text(score)} on item {str(item)!r},"
-                f" but a line before says {given_text(before)}"
+                f" but a line before says {given_text(before)}; `repeats` must say how often items"
+                " are scored, if that is more than once"
             )
     arms = {arm: place for place, arm in enumerate(dict.fromkeys(arm for arm, _, _ in cells))}
     items = {item: place for place, item in enumerate(dict.fromkeys(item for _, item, _ in cells))}

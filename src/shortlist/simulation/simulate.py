@@ -1,8 +1,8 @@
 """Simulate an algorithm on arms with known means: many independent runs, in several processes."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +12,18 @@ from scipy.special import bdtrc
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.cells import Drawn, checked_clusters
 from shortlist.constraints import Constraint, reordered
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName, caution
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, confidence_text, figures, given_text
-from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
+from shortlist.problem import Goal, Problem, ScoresGiven, checked_order, goal_of
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, family_in_order
-from shortlist.reading.scores import named_scores
+from shortlist.reading.scores import check_repeats, named_scores
 from shortlist.regret import ROUNDING
 from shortlist.result.plots import CHOSEN, REST, axes_of, plain_frame
-from shortlist.settings import arguments
+from shortlist.settings import arguments, check_drawn
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
     Bandit,
@@ -35,7 +36,7 @@ from shortlist.simulation.worlds import (
     model_of_scores,
     score_matrix,
 )
-from shortlist.spec import Certificate, Order, Seeds, documented
+from shortlist.spec import FIELDS, Certificate, Order, Population, Seeds, documented
 from shortlist.validation import (
     LARGEST,
     RngGiven,
@@ -261,6 +262,9 @@ def simulate(  # noqa: D417  # `documented` adds the settings
     minimize: bool = False,
     scores: ScoresGiven | None = None,
     order: Order = "shared",
+    repeats: int = 1,
+    clusters: Sequence[str | int] | None = None,
+    population: Population = "these",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
@@ -283,7 +287,9 @@ def simulate(  # noqa: D417  # `documented` adds the settings
             module.
         means: True mean reward of every arm.
         scores: Instead of `means`: scores of every arm (row) on every item (column) of a test set,
-            or a file of them. A run draws the order of the items, and no cell twice.
+            or a file of them. A run draws the order of the items, and no cell twice. With `repeats`
+            it has that many columns for each item, next to each other, or three dimensions. If
+            `population` is "like these", a run draws as many items, with replacement.
         {settings}
         groups: Groups of the arms, in the order of `means`, for `quotas`.
         costs: Cost of a pull of every arm, in the order of `means`; the budget is in their unit.
@@ -322,7 +328,9 @@ def simulate(  # noqa: D417  # `documented` adds the settings
     prices = checked_prices(costs)
     together = checked_correlation(correlation, seeds == "shared")
     figures_of_arms = (means, scores, rewards, sd, order, minimize, prices, known, family)
-    world = SimulatedArms(*figures_of_arms, together)
+    drawn = Drawn(repeats, checked_clusters(clusters), population)
+    check_drawn(drawn, chosen)
+    world = SimulatedArms(*figures_of_arms, together, drawn)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -355,6 +363,7 @@ class SimulatedArms:
     features: Features | None = None
     constraint: Constraint | None = None
     correlation: float | None = None  # None: every pull has a seed of its own
+    drawn: Drawn = field(default_factory=Drawn)
 
 
 def _prepared(
@@ -362,8 +371,7 @@ def _prepared(
 ) -> tuple[Callable[[np.random.SeedSequence], Row], Problem]:
     """The function of a run, and the problem that it solves."""
     if world.means is not None and world.scores is None:
-        if world.order != "shared":
-            raise InvalidInput(f"`order` is {shown(world.order)}, but only goes with `scores`")
+        _check_no_test_set(world)
         bandit = bandit_with(world.means, world.rewards, world.sd, world.correlation)
         declared = (bandit.model, world.minimize)
         of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
@@ -380,16 +388,45 @@ def _prepared(
         name, value = ("sd", world.sd) if world.sd is not None else ("rewards", world.rewards)
         raise InvalidInput(f"`{name}` is {shown(value)}, but the rewards are those of `scores`")
     checked_order(world.order)
-    scores: Any = world.scores
-    named = named_scores(scores)
-    matrix = score_matrix(scores if named is None else named.scores)
+    matrix = _matrix_of(world)
     model = model_of_scores(matrix)
-    items = Items(matrix.shape[1])
+    items = ScoreTable(matrix, np.random.default_rng(0), world.order, world.drawn).items
     declared = (model, world.minimize)
     known: dict[str, Any] = {"costs": world.costs, "features": world.features}
     known["constraint"] = world.constraint
     problem = Problem(len(matrix), k, goal, *declared, items=items, **known)
-    return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
+    drawn = (matrix, world.order, world.drawn)
+    return partial(_run_on_scores, algorithm, problem, drawn, options), problem
+
+
+def _check_no_test_set(world: SimulatedArms) -> None:
+    """Refuse what goes with a matrix of scores only."""
+    given = {"order": world.order} | {
+        each.name: getattr(world.drawn, each.name) for each in fields(world.drawn)
+    }
+    for name, value in given.items():
+        if value != FIELDS[name].default:
+            raise InvalidInput(f"`{name}` is {shown(value)}, but only goes with `scores`")
+
+
+def _matrix_of(world: SimulatedArms) -> FloatArray:
+    """Scores of every arm on every item, or on every repetition of the items."""
+    scores: Any = world.scores
+    repeats = world.drawn.repeats
+    named = named_scores(scores, repeats)
+    if named is not None:
+        check_repeats(named, repeats)
+        scores = named.scores
+    elif repeats > 1 and np.ndim(scores) == 3 and np.shape(scores)[2] == repeats:
+        scores = np.reshape(scores, (len(scores), -1))
+    matrix = score_matrix(scores)
+    if matrix.shape[1] % repeats:
+        raise InvalidInput(
+            f"`scores` has {matrix.shape[1]} columns and `repeats` is {repeats}, but there must be"
+            f" {repeats} columns for each item, one per repetition"
+        )
+    world.drawn.check(matrix.shape[1] // repeats, world.order)
+    return matrix
 
 
 def checked_correlation(correlation: float, shared: bool) -> float | None:
@@ -469,17 +506,18 @@ def _run(
 def _run_on_scores(
     algorithm: Algorithm,
     problem: Problem,
-    matrix: FloatArray,
-    order: str,
+    drawn: tuple[FloatArray, str, Drawn],
     options: dict[str, object],
     seed: np.random.SeedSequence,
 ) -> Row:
     """One run on a matrix of scores: arms are shuffled, and items."""
+    matrix, order, how = drawn
     rng = np.random.default_rng(seed)
     places = rng.permutation(len(matrix))
     shuffled, problem = matrix[places], _shuffled(problem, places)
     search_rng, order_rng = rng.spawn(2)
-    table = ScoreTable(shuffled, order_rng, order)
+    table = ScoreTable(shuffled, order_rng, order, how)
+    problem = replace(problem, items=table.items)
     outcome = finish(counted(algorithm, problem, search_rng, **options), table.pull)
     return _row(outcome, problem, problem.sign * shuffled.mean(axis=1))
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.cells import Drawn, grouped_order
 from shortlist.errors import InvalidInput
 from shortlist.problem import Items
 from shortlist.reward_models import Binary, Bounded, Normal, RewardModel, SubGaussian
@@ -246,16 +247,34 @@ def model_of_scores(matrix: FloatArray) -> RewardModel:
     return Bounded() if low >= 0 and high <= 1 else Bounded(low, high)
 
 
+ALONE = Drawn()
+
+
+def _columns(size: int, rng: np.random.Generator, drawn: Drawn) -> tuple[IntArray, IntArray | None]:
+    """The order of the cells, and how many are drawn together; None if each is drawn alone.
+
+    Where the promise is about the distribution behind the items, the matrix is that distribution:
+    as many items, or clusters, are drawn from it, with replacement."""
+    groups = drawn.groups(size // drawn.repeats)
+    count = size if groups is None else len(groups)
+    turns: IntArray = rng.integers(count, size=count) if drawn.sampled else rng.permutation(count)
+    return (turns, None) if groups is None else grouped_order(groups, turns)
+
+
 class ScoreTable:
     """One run's view of a matrix: items in a random order, shared by all arms or one an arm."""
 
-    def __init__(self, matrix: FloatArray, rng: np.random.Generator, order: str) -> None:
+    def __init__(
+        self, matrix: FloatArray, rng: np.random.Generator, order: str, drawn: Drawn = ALONE
+    ) -> None:
         n, size = matrix.shape
-        self.items = Items(size)
+        widths: IntArray | None = None
         if order == "shared":
-            self._scores: FloatArray = matrix[:, rng.permutation(size)]
+            columns, widths = _columns(size, rng, drawn)
+            self._scores: FloatArray = matrix[:, columns]
         else:
             self._scores = rng.permuted(matrix, axis=1)
+        self.items = Items(size, None, widths, drawn.sampled)
         self._drawn: IntArray = np.zeros(n, dtype=np.int64)
 
     def pull(self, request: Pulls) -> Rewards:

@@ -23,7 +23,8 @@ from shortlist.certificates.items.bound import (
     refined_bounds,
 )
 from shortlist.certificates.under_constraints import ExchangeGraph
-from shortlist.problem import FixedConfidence, Problem
+from shortlist.exploration.items import ItemEffects, ItemSums
+from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.search import Tiers
 
 # These cost cells; no bound rests on them.
@@ -50,6 +51,7 @@ FAVOUR = 0.7  # items of an arm are proportional to the number of its open pairs
 THRIFT = 0.5  # ... and inversely to the cost of an item to this power
 JUMP = 1.15  # largest factor by which the items of an arm may grow to catch up
 LOOK_GROWTH = 0.02  # new items after which a bound is computed again, less than any usual step
+DOUBT = 0.3  # of the mean of an arm with few items, as a share of what its posterior has
 
 
 class PairedEvidence:
@@ -338,6 +340,32 @@ class SingleEvidence:
         return bounds
 
 
+class LikelyMeans:
+    """Means of arms as far as scores on few items tell, for plans that are made ahead.
+
+    With K = 1 the arm in front soon gets most of the items. If cells are planned in large numbers,
+    an arm whose first items were easy, or that was lucky on them, would get them, and then the next
+    such arm. So effects of items are removed, and means of few items are shrunk."""
+
+    def __init__(self, cells: ScoredCells) -> None:
+        seen = Items(cells.size, cells.scores)
+        self._effects = ItemEffects(ItemSums(seen, cells.reached.size))
+        self._reached = cells.reached
+
+    def take(self, cells: ScoredCells) -> None:
+        """Add the cells that are new."""
+        places = np.arange(cells.size)
+        new = (places >= self._reached[:, None]) & (places < cells.reached[:, None]) & ~cells.known
+        self._effects.sums.take(new.sum(1), cells.scores[new])
+        self._effects.refresh()
+        self._reached = cells.reached
+
+    @property
+    def means(self) -> FloatArray:
+        """Up to a constant of all arms: (arms,)."""
+        return self._effects.means_doubted(DOUBT)
+
+
 def _falls(cells: ScoredCells, asked: IntArray) -> FloatArray:
     """How standard deviations fall from the items seen to those asked for: (arms,)."""
     now, then = (np.sqrt(1 / each - 1 / cells.size) for each in (cells.reached, asked))
@@ -360,9 +388,16 @@ class ItemsRace:
     retired, and all arrays are about them."""
 
     def __init__(
-        self, problem: Problem, rng: np.random.Generator, retired: Retired | None = None
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        retired: Retired | None = None,
+        *,
+        wide: bool = False,
     ) -> None:
+        """`wide`: many cells are asked for at a time."""
         self.asked = problem
+        self.wide = wide
         self.retired = Retired(problem.n_arms) if retired is None else retired
         self.mirrored = problem.k > problem.n_arms / 2
         self.arms: IntArray = np.arange(problem.n_arms)
@@ -373,7 +408,13 @@ class ItemsRace:
         self.evidence = evidence_for(self.problem, self.cells)
         self.budget = Budget(problem)
         self.ties: IntArray = rng.permutation(problem.n_arms)
+        self.likely = self._likely()
         self._reset_choice()
+
+    def _likely(self) -> LikelyMeans | None:
+        """None where the means of scores are good enough."""
+        one = self.problem.k == 1 and isinstance(self.evidence, SingleEvidence)
+        return LikelyMeans(self.cells) if one and self.wide else None
 
     def _sought(self) -> Problem:
         """The problem of the remaining arms: to find the best, or those to reject."""
@@ -430,6 +471,8 @@ class ItemsRace:
             self._begin_again()
         else:
             self.evidence.take(self.cells, before)
+        if self.likely is not None:
+            self.likely.take(self.cells)
 
     @property
     def _first_items_are_sure(self) -> bool:
@@ -459,12 +502,12 @@ class ItemsRace:
             self.evidence = SingleEvidence(self.problem, self.retired.count)
         self.evidence.variance = before.variance
         self.evidence.take(self.cells, np.zeros_like(self.cells.reached))
+        self.likely = self._likely()
         self._reset_choice()
 
     def choose(self) -> None:
         """Keep the choice unless an arm outside looks clearly better than one inside."""
-        means = self.cells.with_known(self.evidence.means(self.cells))
-        means -= self.evidence.out  # arms that are out come last
+        means = self._means() - 2 * self.evidence.out  # arms that are out come last
         ranked = np.lexsort((self.ties, -means))
         if self.graph is not None:
             self.top = np.flatnonzero(self.graph.first(ranked))
@@ -480,6 +523,12 @@ class ItemsRace:
             top[top.index(worst)] = arm
         self.top = np.array(top, dtype=np.int64)
         self.outside, self.bounds = self._table()
+
+    def _means(self) -> FloatArray:
+        """Means that the choice goes by; it may look at anything."""
+        if self.likely is None or self.finished:
+            return self.cells.with_known(self.evidence.means(self.cells))
+        return self.likely.means
 
     def _table(self) -> tuple[IntArray, FloatArray]:
         """The arms outside, and how much better each can be than one inside: (inside, outside)."""

@@ -33,7 +33,7 @@ def items_search(
     R_T <= its bound with probability >= 1 - delta over the order of the items, whenever it ends;
     R_T is about means over these items. When all cells that matter are seen it is exact. When an
     arm retires, all bets are made again among the remaining arms."""
-    race = ItemsRace(problem, rng, retired)
+    race = ItemsRace(problem, rng, retired, wide=width.least > 1 or width.window > 0)
     window = Window(race, width)
     yield from window.first()
     while True:
