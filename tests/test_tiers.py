@@ -87,7 +87,7 @@ def outcome(case: dict[str, Any], rng: np.random.Generator) -> tuple[bool, int]:
 @pytest.mark.rates
 @pytest.mark.parametrize("name", CASES)
 def test_bound_and_tiers_hold_together(name: str) -> None:
-    rng, runs = np.random.default_rng(7), number_of_runs(60, 2000)
+    rng, runs = np.random.default_rng(7), number_of_runs(24, 2000)
     found = [outcome(CASES[name], rng) for _ in range(runs)]
     wrong = sum(each for each, _ in found)
     assert binomtest(wrong, runs, DELTA, alternative="greater").pvalue > 1e-4

@@ -161,7 +161,9 @@ def test_a_request_longer_than_any_memory_is_begun() -> None:
         return [0.5] * times
 
     with pytest.raises(Enough):
-        shortlist.select(pull_many=pull_many, batch=20, arms=3, k=1, budget=2**53, algorithm="sar")
+        shortlist.select(
+            pull_many=pull_many, batch=1000, arms=3, k=1, budget=2**53, algorithm="sar"
+        )
 
 
 def test_no_file_has_the_character_0_in_its_name() -> None:

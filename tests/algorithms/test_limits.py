@@ -213,7 +213,7 @@ def test_bounds_within_limits_fail_no_more_often_than_delta() -> None:
 
 @pytest.mark.rates
 def test_fresh_pulls_within_limits_fail_no_more_often_than_delta() -> None:
-    wrong, size = 0, number_of_runs(50, 2000)
+    wrong, size = 0, number_of_runs(25, 2000)
     for seed in range(size):
         rng = np.random.default_rng([seed, 11])
         means = rng.permutation(np.repeat([0.5, 0.35], 10))

@@ -40,7 +40,7 @@ def test_more_than_epsilon_is_lost_in_at_most_delta_of_the_runs(
     means: list[float], threshold: str
 ) -> None:
     options = {"growth": 0.5, "threshold": threshold}
-    asked = {"k": 1, "epsilon": 0.3, "delta": 0.3, "runs": number_of_runs(15, 1000)}
+    asked = {"k": 1, "epsilon": 0.3, "delta": 0.3, "runs": number_of_runs(10, 1000)}
     runs = simulate("track-and-stop", np.array(means), options=options, **asked)  # type: ignore[arg-type]
     assert binom.sf(int(runs.failed.sum()) - 1, asked["runs"], 0.3) > BELIEVABLE
     assert np.all(runs.bound == 0.3)

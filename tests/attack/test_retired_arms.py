@@ -208,7 +208,7 @@ def test_no_time_of_retirement_makes_items_fail_more_often_than_delta(
         world = World(scores.mean(axis=1), rng, rng.permutation(scores, axis=1))
         return failed(*_of(played(problem, world, opponent, seed), world))
 
-    judged(RUNS if opponent is not best_at_once else number_of_runs(40, 2000), one)
+    judged(RUNS if opponent is not best_at_once else number_of_runs(20, 2000), one)
 
 
 def _of(ended: tuple[Outcome, list[int]], world: World) -> tuple[Outcome, FloatArray, list[int]]:

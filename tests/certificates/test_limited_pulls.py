@@ -12,7 +12,8 @@ from shortlist.simulation.worlds import GaussianBandit
 
 
 def test_limits_stay_where_no_fixed_design_could_be_drawn() -> None:
-    problem = Problem(3, 1, FixedConfidence(1e-10, 1e-9), limits=(5, 7, None))
+    goal = FixedConfidence(1e-10, 1e-9)
+    problem = Problem(3, 1, goal, SubGaussian(0.5), limits=(5, 7, None))
     assert limited_pulls(problem).tolist()[:2] == [5, 7]
 
 

@@ -442,7 +442,7 @@ def test_where_no_prices_are_good_complete_samples_prove_epsilon(
 @pytest.mark.rates
 @pytest.mark.parametrize("kind", ["ties", "just beyond", "matching"])
 def test_searches_fail_with_probability_delta_at_most(kind: str) -> None:
-    runs = number_of_runs(20, 2000)
+    runs = number_of_runs(10, 2000)
     failed = 0
     for seed in range(runs):
         rng = np.random.default_rng([7, seed])

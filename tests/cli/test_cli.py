@@ -492,6 +492,7 @@ def test_help_teaches_by_example(command: list[str]) -> None:
     assert run(*command, "-h").stdout == result.stdout
 
 
+@pytest.mark.no_cover
 def test_every_command_that_help_shows_as_an_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

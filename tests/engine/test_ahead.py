@@ -39,7 +39,7 @@ def undisturbed() -> Experiment:
     return experiment
 
 
-@pytest.mark.parametrize("seed", range(number_of_runs(4, 300)))
+@pytest.mark.parametrize("seed", range(number_of_runs(2, 300)))
 @pytest.mark.parametrize("workers", [3, 12, 40])
 def test_any_order_of_results_gives_the_same_batches_and_answer(seed: int, workers: int) -> None:
     rng, reopened = random.Random(seed), bool(seed % 2)
@@ -325,7 +325,7 @@ def test_an_arm_that_retires_is_named_where_its_rewards_are_made_up() -> None:
     assert again.to_json() == result.to_json()
 
 
-@pytest.mark.parametrize("seed", range(number_of_runs(15, 200)))
+@pytest.mark.parametrize("seed", range(number_of_runs(6, 200)))
 def test_an_arm_that_retires_between_batches_asked_for_ahead_keeps_the_bound(seed: int) -> None:
     """The choice, which would be final within the batches under way, is about the other arms."""
     rng = random.Random(seed)

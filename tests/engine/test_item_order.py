@@ -14,7 +14,7 @@ from shortlist.cells import Cells
 from shortlist.reward_models import Binary
 from shortlist.stores.base import MemoryStore
 
-RUNS, ITEMS, DELTA = number_of_runs(10, 300), 500, 0.1
+RUNS, ITEMS, DELTA = number_of_runs(6, 300), 500, 0.1
 
 
 def scores_of(seed: int) -> FloatArray:

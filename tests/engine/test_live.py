@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -669,14 +670,21 @@ def test_nothing_is_doubled_if_a_program_dies_and_tells_again(moment: int) -> No
     ]
 
 
-@pytest.fixture
-def days(tmp_path: Path) -> Path:
-    arms = tmp_path / "arms.csv"
+@pytest.fixture(scope="module")
+def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("created")
+    arms = folder / "arms.csv"
     arms.write_text("arm\na\nb\nc\n")
-    store = ["--store", str(tmp_path / "t.db")]
+    store = ["--store", str(folder / "t.db")]
     made = invoke(["create", str(arms), "-k", "1", "--epsilon", "0.01", "--per-day", "300", *store])
     assert made.exit_code == 0, made.output
     assert "open the first block with `shortlist shares`; if rates are near 0.1:" in made.stderr
+    return folder
+
+
+@pytest.fixture
+def days(created: Path, tmp_path: Path) -> Path:
+    copytree(created, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 
 from shortlist.algorithms import find
 from shortlist.arrays import BoolArray, IntArray
@@ -21,7 +22,7 @@ from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards, advance
 
-N, EPSILON, DELTA, BUDGET = 3, 0.2, 0.45, 12
+N, EPSILON, DELTA, BUDGET = 3, 0.2, 0.45, number_of_runs(10, 12)
 PROBLEM = Problem(N, 1, FixedConfidence(EPSILON, DELTA, BUDGET), Binary())
 TENTHS = 10
 MEANS = (1, 3, 5, 7, 9)  # in tenths
@@ -118,7 +119,7 @@ class Ends(NamedTuple):
         return result
 
 
-@pytest.mark.no_cover
+@pytest.mark.rates
 @pytest.mark.parametrize("leaves", LEAVES)
 def test_a_promise_about_those_that_stay_is_wrong_with_probability_delta_at_most(
     leaves: str,

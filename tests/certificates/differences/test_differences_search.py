@@ -17,7 +17,7 @@ from shortlist.certificates.differences.search import DifferencesRace, differenc
 from shortlist.search import Answer, Pulls, advance, rewards_of
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
-RUNS = number_of_runs(16, 2000)
+RUNS = number_of_runs(12, 2000)
 SHAPES: dict[str, Draw] = {
     "normal": lambda rng, size: rng.standard_normal(size),
     "exponential": lambda rng, size: rng.exponential(size=size) - 1,

@@ -81,7 +81,7 @@ def failures_allowed(failures: int, runs: int, delta: float) -> bool:
 @pytest.mark.rates
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_choice_loses_at_most_epsilon_at_confidence_under_drift(level: str) -> None:
-    runs, failures = number_of_runs(40, 2000), 0
+    runs, failures = number_of_runs(20, 2000), 0
     for seed in range(runs):
         means, k = FAMILIES[seed % len(FAMILIES)]
         run = Run(means, k, level, seed, Traffic(240))
@@ -95,7 +95,7 @@ def test_the_choice_loses_at_most_epsilon_at_confidence_under_drift(level: str) 
 @pytest.mark.parametrize("level", LEVELS)
 def test_choice_and_control_keep_their_bounds_together_after_every_block(level: str) -> None:
     """One event is behind both: the bounds of the pairs with the best arm."""
-    runs, failures = number_of_runs(40, 2000), 0
+    runs, failures = number_of_runs(20, 2000), 0
     for seed in range(runs):
         run = Run(FAMILIES[2 * (seed % 2)][0], 1, level, seed, Traffic(240))
         best, control = int(np.argmax(run.rates)), int(run.rng.integers(run.rates.size))
@@ -115,7 +115,7 @@ def test_choice_and_control_keep_their_bounds_together_after_every_block(level: 
 @pytest.mark.parametrize("level", LEVELS)
 def test_bounds_of_all_times_hold_at_confidence_while_arms_leave_and_return(level: str) -> None:
     """Two of four arms are best and tied with a third; shares are drawn anew for every block."""
-    runs, failures = number_of_runs(40, 2000), 0
+    runs, failures = number_of_runs(20, 2000), 0
     for seed in range(runs):
         run = Run([0.4, 0.3, 0.3, 0.2], 2, level, seed, Traffic())
         for _ in range(25):

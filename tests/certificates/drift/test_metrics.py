@@ -73,7 +73,7 @@ def allowed(failures: int, runs: int, delta: float) -> bool:
 def test_intervals_of_a_metric_hold_together_at_all_times_under_drift(level: str) -> None:
     """Shares change, arms leave play, results come two blocks late, and the arm that looks worst
     retires because of the metric itself."""
-    runs, failures = number_of_runs(40, 2000), 0
+    runs, failures = number_of_runs(20, 2000), 0
     for seed in range(runs):
         world = World(level, seed)
         opened: list[BlockTerms] = []

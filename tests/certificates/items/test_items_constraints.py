@@ -16,7 +16,7 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.search import Pulls, Rewards
 
-RUNS = number_of_runs(24, 2000)
+RUNS = number_of_runs(16, 2000)
 Instance = tuple[FloatArray, str, dict[str, tuple[int, int]], int]
 
 

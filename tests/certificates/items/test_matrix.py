@@ -10,7 +10,7 @@ from scipy.stats import binom
 from shortlist.arrays import FloatArray
 from shortlist.certificates.past.charges import MOST_PAIRED, MatrixBounds, matrix_bounds
 
-RUNS = number_of_runs(60, 2000)
+RUNS = number_of_runs(30, 2000)
 MATRICES = {
     "one item decides": np.array([[0.4] * 5 + [1.0], [0.5] * 5 + [0.0], [0.45] * 6]),
     "ties": np.repeat(np.eye(3), 2, axis=1),

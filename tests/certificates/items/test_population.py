@@ -187,7 +187,7 @@ def test_bounds_and_intervals_hold_at_confidence(
 ) -> None:
     monkeypatch.setattr(items_race, "FIRST_ITEMS", 2)  # look early
     monkeypatch.setattr(items_race, "SINGLE_FIRST", 2)
-    rng, runs = np.random.default_rng(3), number_of_runs(40, 2000)
+    rng, runs = np.random.default_rng(3), number_of_runs(20, 2000)
     found = np.array([failed(CASES[name], rng, ahead=bool(turn % 2)) for turn in range(runs)])
     for wrong in found.sum(axis=0).tolist():
         assert binomtest(wrong, runs, DELTA, alternative="greater").pvalue > 1e-4

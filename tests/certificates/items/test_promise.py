@@ -18,7 +18,7 @@ from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of
 from shortlist.spec import Order, Population
 
-RUNS = number_of_runs(32, 2000)
+RUNS = number_of_runs(20, 2000)
 
 
 def at_most(failures: int, runs: int, delta: float) -> bool:

@@ -129,7 +129,7 @@ def test_wealth_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
     wealths = np.array([wealth(known, best) for _, known in ends])
     assert wealths.max() >= ENOUGH
     rng = np.random.default_rng(2)
-    for _ in range(number_of_runs(60, 2000)):
+    for _ in range(number_of_runs(30, 2000)):
         assert fsum(chances_of(counts, draw_means(best, rng)) * wealths) <= 1 + 1e-12
 
 

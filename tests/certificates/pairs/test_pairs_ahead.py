@@ -162,7 +162,7 @@ def test_wrong_answers_are_rarer_than_delta(
     n: int, k: int, level: float, window: int, least: Any
 ) -> None:
     """The k best are ahead by just more than the loss that is allowed, and arms are shuffled."""
-    runs, failed, epsilon, delta = number_of_runs(30, 2000), 0, 0.08, 0.3
+    runs, failed, epsilon, delta = number_of_runs(16, 2000), 0, 0.08, 0.3
     gap = 1.02 * k * epsilon if min(k, n - k) == 1 else 1.02 * epsilon * k / min(k, n - k)
     for seed in range(runs):
         rng = np.random.default_rng([seed, window])

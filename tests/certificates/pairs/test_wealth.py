@@ -78,7 +78,7 @@ def test_wealth_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
     ).astype(float)  # (course, arm, reward)
     known = {(a, 1 - a): wealths(ends, a, 1 - a) for a in (0, 1)}
     rng = np.random.default_rng(4)
-    for _ in range(number_of_runs(40, 1000)):
+    for _ in range(number_of_runs(20, 1000)):
         means = rng.beta(0.6, 0.6, 2)
         a, b = int(means.argmax()), int(means.argmin())
         gap = float(means[a] - means[b])
