@@ -69,6 +69,20 @@ class Selection:
     items: Mapping[Any, Any] | None = None  # by id, where they are mappings
     frames: str | None = None  # library of the data frames that were given
 
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> "Selection":
+        """The call of a door. Pass `locals()`."""
+        items, by_id = (None, None) if given["items"] is None else items_by_id(given["items"])
+        store = given["store"]
+        asked = arguments({**given, "items": items}, "select")
+        settings = _settings(asked, stored=store is not None)
+        frames = library_of(given["arms"], given["scores"], given["features"])
+        attempts = Attempts.of(given["retries"], given["timeout"])
+        evaluation = _evaluation(given["pull"], given["pull_many"], attempts, settings)
+        pace = _pace(given["batch"], given["workers"], evaluation)
+        paced = evaluation.paced(given["rate"])
+        return cls(settings, paced, *pace, store, given["name"], by_id, frames)
+
     def run(self, executor: object, progress: bool) -> Result:
         """Make the pulls on `executor`."""
         with self._opened(progress) as (experiment, show):
@@ -301,14 +315,8 @@ def select(
         >>> def click(page, seed): return random.Random(seed).random() < rates[page]
         >>> shortlist.select(click, arms=rates, k=1, epsilon=0.3, rewards="binary").top
         ('red',)"""
-    items, by_id = (None, None) if items is None else items_by_id(items)
-    settings = _settings(arguments(locals(), "select"), stored=store is not None)
-    frames = library_of(arms, scores, features)
-    attempts = Attempts.of(retries, timeout)
-    evaluation = _evaluation(pull, pull_many, attempts, settings)
-    how = *_pace(batch, workers, evaluation), store, name, by_id, frames
-    selection = Selection(settings, evaluation.paced(rate), *how)
-    if not evaluation.is_async:
+    selection = Selection.of(locals())
+    if not selection.evaluation.is_async:
         return selection.run(executor, progress)
     refuse_executor(executor)
     return run_here(selection.run_async(progress), "select")
@@ -385,13 +393,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
         >>> async def even(arm): return arm % 2
         >>> asyncio.run(shortlist.select_async(even, arms=4, k=2, budget=40)).top
         (1, 3)"""
-    items, by_id = (None, None) if items is None else items_by_id(items)
-    settings = _settings(arguments(locals(), "select"), stored=store is not None)
-    frames = library_of(arms, scores, features)
-    attempts = Attempts.of(retries, timeout)
-    evaluation = _evaluation(pull, pull_many, attempts, settings)
-    how = *_pace(batch, workers, evaluation), store, name, by_id, frames
-    selection = Selection(settings, evaluation.paced(rate), *how)
-    if not evaluation.is_async:
+    selection = Selection.of(locals())
+    if not selection.evaluation.is_async:
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)

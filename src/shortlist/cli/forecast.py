@@ -15,11 +15,15 @@ from shortlist.cli.files import (
     with_quotas,
 )
 from shortlist.cli.options import (
-    algorithm_names,
+    algorithms_option,
+    groups_option,
+    plot_option,
     read_limits,
     read_means,
+    runs_option,
     setting_option,
     setting_options,
+    workers_option,
 )
 from shortlist.cli.output import (
     format_option,
@@ -113,26 +117,14 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     help="Number of pulls to spend, or their total cost; repeat for several.",
 )
 @setting_option("minimize")
-@click.option(
-    "--algorithm",
-    "algorithms",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=algorithm_names,
-    help="Algorithm to simulate instead of the usual ones; repeat for several.",
-)
+@algorithms_option("Algorithm to simulate instead of the usual ones; repeat for several.")
 @setting_options("max_rounds", "min_batch", "window", "certificate")
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"
     " columns of the file of means.",
 )
-@click.option(
-    "--groups",
-    type=FILE,
-    metavar="FILE",
-    help="Group of every arm, in the order of the means: one a line, or a column `group`.",
-)
+@groups_option
 @setting_option("quotas")
 @setting_option("linear")
 @click.option(
@@ -159,23 +151,10 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     help="Days until the reward of a pull is there.",
 )
 @setting_options("drift", "skip_blocks", "min_blocks")
-@click.option(
-    "--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm."
-)
+@runs_option(20, "Simulated runs of each algorithm.")
 @setting_option("seed")
-@click.option(
-    "--workers",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Number of processes that simulate. It does not change the figures.",
-)
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Save a picture too: .png, .svg or .pdf.",
-)
+@workers_option
+@plot_option
 @format_option
 def forecast(
     *,

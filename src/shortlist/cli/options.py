@@ -7,21 +7,16 @@ experiments behind --store may be in a file, in PostgreSQL, or at a service (htt
 
 The options that name the arms: an instance of the paper, or a file of means."""
 
+import json
+import math
 import os
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import shortlist
-
-if TYPE_CHECKING:
-    from shortlist import Arm, Client, Experiment
-import json
-import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
 import click
 
+import shortlist
 from shortlist.cli.files import FILE, whole_number
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import given_text
@@ -29,10 +24,10 @@ from shortlist.reading.files import FileLine, number_hint, read_columns
 from shortlist.spec import FIELDS, FIELDS_OF, OnLate, Percent
 
 if TYPE_CHECKING:
-    from shortlist.reward_models import RewardsDeclared
-if TYPE_CHECKING:
+    from shortlist import Arm, Client, Experiment
     from shortlist.arrays import FloatArray
     from shortlist.instances import WithFeatures
+    from shortlist.reward_models import RewardsDeclared
 
     Means = tuple[FloatArray, FloatArray | None]
 
@@ -303,6 +298,63 @@ def store_options(command: Command) -> Command:
 name_option = click.option(
     "--name", shell_complete=experiment_names, help="Its name, where the file holds several."
 )
+
+workers_option = click.option(
+    "--workers",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of processes. It does not change the figures.",
+)
+groups_option = click.option(
+    "--groups",
+    type=FILE,
+    metavar="FILE",
+    help="Group of every arm, in the order of the means: one a line, or a column `group`.",
+)
+plot_option = click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Save a picture too: .png, .svg or .pdf.",
+)
+
+
+def runs_option(default: int, text: str) -> Callable[[Command], Command]:
+    """The number of simulated runs."""
+    return click.option("--runs", type=int, default=default, show_default=True, help=text)
+
+
+def algorithms_option(text: str, *, required: bool = False) -> Callable[[Command], Command]:
+    """Names of several algorithms."""
+    return click.option(
+        "--algorithm",
+        "algorithms",
+        multiple=True,
+        required=required,
+        metavar="NAME",
+        shell_complete=algorithm_names,
+        help=text,
+    )
+
+
+def distribution_options(command: Command) -> Command:
+    """Add what simulated rewards are drawn from."""
+    sd = click.option(
+        "--sd",
+        type=float,
+        help="Their standard deviation, unless bernoulli. beta: where the mean allows it. Default:"
+        " gaussian 0.5, normal 1.",
+    )
+    rewards = click.option(
+        "--rewards",
+        type=click.Choice(["bernoulli", "beta", "gaussian", "normal"]),
+        default="bernoulli",
+        show_default=True,
+        help="Distribution of the rewards around their mean. normal: nothing is declared.",
+    )
+    return rewards(sd(command))
+
 
 INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound", "levels", "matching")
 FEATURED = ("linear", "sigmoid")  # instances with features

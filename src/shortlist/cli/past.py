@@ -7,7 +7,7 @@ import click
 
 import shortlist
 from shortlist.cli.files import Fresh, read_fresh, read_quotas, with_features
-from shortlist.cli.options import setting_option
+from shortlist.cli.options import plot_option, setting_option
 from shortlist.cli.output import Record, format_option, print_rows, print_summary
 from shortlist.errors import InvalidInput
 from shortlist.formatting import TextTable, bound_text, confidence_text, figures, given_text
@@ -38,19 +38,8 @@ rewards_of_past = setting_option(
     type=float,
     help="A value between the worst chosen and the best other mean, as believed beforehand.",
 )
-@click.option(
-    "--quotas",
-    type=click.Path(exists=True, dir_okay=False, readable=True),
-    metavar="FILE",
-    help="Least and most chosen arms per group: a CSV with columns group, least and most.",
-)
-@click.option(
-    "--delta",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="Probability of losing more than the bound.",
-)
+@setting_option("quotas")
+@setting_option("delta", help="Probability of losing more than the bound.")
 @click.option(
     "--epsilon",
     type=float,
@@ -200,22 +189,14 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
     help="Whether the pulls of every arm were fixed before any reward was seen. Required with"
     " COUNTS.",
 )
-@click.option(
-    "--delta",
-    type=float,
-    default=0.05,
-    show_default=True,
+@setting_option(
+    "delta",
     help="Probability that the bound or a tier is wrong; separately, that any interval is wrong.",
 )
 @rewards_of_past
 @setting_option("minimize")
 @setting_option("quotas")
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Also save a plot: .png, .svg or .pdf.",
-)
+@plot_option
 @format_option
 def assess(
     *,

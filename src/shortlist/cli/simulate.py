@@ -1,34 +1,37 @@
 """Commands on known means: simulate, hardness, algorithms, reproduce, demo."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import shortlist
-from shortlist.cli.files import FILE, groups_of, with_features, with_quotas
+from shortlist.cli.files import groups_of, with_features, with_quotas
 from shortlist.cli.options import (
     FEATURED,
     USUAL_COEFFICIENTS,
-    algorithm_names,
+    algorithms_option,
+    distribution_options,
     featured,
+    groups_option,
     instance_options,
     means_of,
+    plot_option,
+    runs_option,
     sets_of,
     setting_option,
     setting_options,
+    workers_option,
 )
-from shortlist.cli.output import format_option, print_rows, print_summary, progress_bar
+from shortlist.cli.output import (
+    format_option,
+    print_rows,
+    print_summary,
+    print_tables,
+    progress_bar,
+)
 from shortlist.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from shortlist.arrays import FloatArray
-
-
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from shortlist.cli.output import print_tables
 from shortlist.formatting import TextTable, bound_text, percent_text
 
 if TYPE_CHECKING:
@@ -55,34 +58,10 @@ if TYPE_CHECKING:
     "epsilon", help="Largest regret allowed; with --budget, a run that exceeds it has failed."
 )
 @setting_options("delta", "budget")
-@click.option(
-    "--runs",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Independent runs, arms shuffled in each.",
-)
+@runs_option(1, "Independent runs, arms shuffled in each.")
 @setting_option("seed")
-@click.option(
-    "--workers",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Number of processes. It does not change the figures.",
-)
-@click.option(
-    "--rewards",
-    type=click.Choice(["bernoulli", "beta", "gaussian", "normal"]),
-    default="bernoulli",
-    show_default=True,
-    help="Distribution of the rewards around their mean. normal: nothing is declared.",
-)
-@click.option(
-    "--sd",
-    type=float,
-    help="Their standard deviation, unless bernoulli. beta: where the mean allows it. Default:"
-    " gaussian 0.5, normal 1.",
-)
+@workers_option
+@distribution_options
 @click.option(
     "--correlation",
     type=float,
@@ -97,12 +76,7 @@ if TYPE_CHECKING:
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"
     " columns of the file of means; own: those of --instance linear or sigmoid.",
 )
-@click.option(
-    "--groups",
-    type=FILE,
-    metavar="FILE",
-    help="Group of every arm, in the order of the means: one a line, or a column `group`.",
-)
+@groups_option
 @setting_option("quotas")
 @setting_option("linear")
 @click.option(
@@ -196,15 +170,7 @@ def simulate(
 
 @click.command()
 @instance_options
-@click.option(
-    "--algorithm",
-    "algorithms",
-    multiple=True,
-    required=True,
-    metavar="NAME",
-    shell_complete=algorithm_names,
-    help="Name of an algorithm, or package.module:function; repeatable.",
-)
+@algorithms_option("Name of an algorithm, or package.module:function; repeatable.", required=True)
 @click.option(
     "--budget",
     "budgets",
@@ -217,29 +183,10 @@ def simulate(
     "epsilon", help="Largest regret allowed. Algorithms that prove it stop there without a budget."
 )
 @setting_option("delta")
-@click.option(
-    "--runs",
-    type=int,
-    default=20,
-    show_default=True,
-    help="Runs of every algorithm with every budget.",
-)
+@runs_option(20, "Runs of every algorithm with every budget.")
 @setting_option("seed")
-@click.option(
-    "--workers",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Number of processes. It does not change the figures.",
-)
-@click.option(
-    "--rewards",
-    type=click.Choice(["bernoulli", "beta", "gaussian", "normal"]),
-    default="bernoulli",
-    show_default=True,
-    help="Distribution of the rewards around their mean.",
-)
-@click.option("--sd", type=float, help="Their standard deviation, unless bernoulli.")
+@workers_option
+@distribution_options
 @setting_option("minimize")
 @click.option(
     "--seconds",
@@ -248,12 +195,7 @@ def simulate(
     show_default=True,
     help="Begin no more runs after this time; what is not complete is left out and named.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Save a picture too: .png, .svg or .pdf.",
-)
+@plot_option
 @format_option
 def compare(
     *,
@@ -406,26 +348,14 @@ def algorithms(style: str) -> None:
     metavar="NAME",
     help="Panel, such as uniform-500, or uniform for all its K; default: all 15.",
 )
-@click.option(
-    "--algorithm",
-    "algorithms",
-    multiple=True,
-    metavar="NAME",
-    help="Further algorithm to compare; repeatable.",
-)
+@algorithms_option("Further algorithm to compare; repeatable.")
 @click.option("--runs", type=int, help="Runs per point.  [default: 200, or 10 with --quick]")
 @click.option(
     "--workers",
     type=int,
     help="Processes; they do not change the results.  [default: one per core]",
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Random seed. Runs with the same seed are identical.",
-)
+@setting_option("seed")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
