@@ -53,6 +53,7 @@ def grouped_by(*columns: Key) -> tuple[list[Key], IntArray]:
 
 
 ROUNDED = 2.0**-46
+WRITTEN = 2e-9  # relative error of a variance around 0 from sums and squares of ten digits
 RESOLVED = 1000 * ROUNDED  # least epsilon, as a share of the numbers it is computed from
 SUREST = 1 - 2.0**-53  # the largest number below 1
 

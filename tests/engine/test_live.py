@@ -201,6 +201,20 @@ def test_rewards_in_a_range_are_told_with_sums_and_squares() -> None:
     assert b.difference_low < 40 < b.difference_high
 
 
+@pytest.mark.parametrize("digits", [10, 17])
+def test_squares_far_from_zero_may_be_written_with_ten_digits(digits: int) -> None:
+    """They must not make a variance smaller than it is."""
+    low, visitors, seen = 10_000.0, 5000, np.array([0.37, 0.63])
+    rewards = low + np.repeat(seen, visitors // 2)
+    row = (visitors, float(rewards.sum()), float(f"{(rewards**2).sum() * (1 - 4e-11):.{digits}g}"))
+    test = Experiment.create(["a", "b"], 1, epsilon=0.1, rewards=(low, low + 1), drift=True)
+    test.shares("monday")
+    test.tell_counts("monday", {"a": row, "b": row})
+    (block,) = test._known.blocks.all  # type: ignore[attr-defined]
+    found = block.told(test.settings.problem)
+    assert (found.squares / visitors >= (seen**2).mean()).all()
+
+
 @pytest.mark.parametrize("minimize", [False, True])
 def test_chances_without_squares_are_those_of_rewards_of_the_largest_variance(
     minimize: bool,

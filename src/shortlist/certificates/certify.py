@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
-from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.arrays import ROUNDED, WRITTEN, BoolArray, FloatArray, IntArray
 from shortlist.certificates.linear.bound import fixed_set_bound
 from shortlist.certificates.past.bound import bound_past
 from shortlist.certificates.past.charges import Totals, settled
@@ -71,7 +71,6 @@ def _gain(
 
 UNIT = Bounded()
 MOST_PULLS = 2**62  # of an arm, as everywhere: counts are 64-bit
-WRITTEN = 2e-9  # relative error of a variance around 0 from sums and squares of ten digits
 
 
 def certify(

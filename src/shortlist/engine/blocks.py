@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arms import Label, position_of
-from shortlist.arrays import FloatArray, IntArray, confidence_of
+from shortlist.arrays import WRITTEN, FloatArray, IntArray, confidence_of
 from shortlist.certificates.drift.block_test import BlockTest
 from shortlist.certificates.drift.bound import BlockTerms, is_plausible
 from shortlist.certificates.drift.secondary_metrics import MetricTest
@@ -108,7 +108,8 @@ class TestBlock:
         missing = np.array([each is None for _, _, each in self.rows or ()])
         unit = to_unit_scale(Rewards(self.sums, given), everything, problem)
         sums = np.clip(unit.sums, 0.0, self.times)  # they may be off by rounding
-        squares = np.where(missing, sums, np.clip(unit.squares, 0.0, sums))
+        written = WRITTEN * problem.rewards.distance**2 * self.times  # they may have ten digits
+        squares = np.where(missing, sums, np.clip(unit.squares + written, 0.0, sums))
         return StageRewards(self.times, sums, squares)
 
 
