@@ -19,6 +19,8 @@ version = release = version_of("shortlist")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = f"shortlist {release}"
+html_static_path = ["site"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
 exclude_patterns = ["_build"]

@@ -23,6 +23,8 @@ TOOLS = {
     "create",
     "ask",
     "tell",
+    "shares",
+    "tell_counts",
     "retire",
     "status",
     "result",
@@ -101,6 +103,24 @@ def test_a_retired_arm_is_not_handed_out(tmp_path: Path) -> None:
         await called(client, "retire", name="pages", arm="grey", reason="out of stock")
         tickets = (await called(client, "ask", name="pages", limit=1000))["tickets"]
         assert "grey" not in {ticket["arm"] for ticket in tickets}
+
+    in_session(tmp_path / "tests.db", session)
+
+
+def test_a_live_test_is_told_as_counts(tmp_path: Path) -> None:
+    async def session(client: Client) -> None:
+        live = {"arms": ["old", "new"], "k": 1, "epsilon": 0.1, "rewards": "binary"}
+        await called(client, "create", name="page", settings={**live, "per_day": 1000})
+        opened = await called(client, "shares", name="page", block="monday")
+        assert {row["arm"]: row["percent"] for row in opened["shares"]} == {"old": 50, "new": 50}
+        counts = {"old": [498, 20], "new": [502, 31]}
+        told = await called(client, "tell_counts", name="page", block="monday", counts=counts)
+        assert told["state"] == "counted"
+        assert (await called(client, "status", name="page"))["told"] == 1000
+        half = {"old": [498.5, 20], "new": [502, 31]}
+        assert "498.5" in await refused(
+            client, "tell_counts", name="page", block="monday", counts=half
+        )
 
     in_session(tmp_path / "tests.db", session)
 

@@ -5,7 +5,9 @@ service as the store, calls go through that service, with its tokens and its lim
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from functools import wraps
+from inspect import getdoc
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -18,7 +20,7 @@ from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.settings import arms_of_json, rewards_of
 from shortlist.spec import FIELDS, REQUIRED, Json, json_schema
 from shortlist.validation import whole
-from shortlist.wire import handout_to_json, status_to_json
+from shortlist.wire import handout_to_json, shares_to_json, status_to_json
 
 if TYPE_CHECKING:
     from shortlist import Client, Experiment
@@ -29,7 +31,8 @@ INSTRUCTIONS = """\
 shortlist finds the K best of n noisy arms with few pulls and proves how much the choice can lose.
 1. forecast says how many pulls it will take. 2. create makes an experiment. 3. ask hands out
 tickets: evaluate the arm of each ticket once, then tell its reward. Repeat until ask returns no
-tickets and the state is not "pending". 4. result has the chosen arms, the regret bound and its
+tickets and the state is not "pending". A live test (created with per_day) has shares and
+tell_counts per day instead of ask and tell. 4. result has the chosen arms, the regret bound and its
 confidence. Tell every reward as it came: leaving out or changing rewards voids the guarantee. For
 results that exist already use assess."""
 
@@ -48,8 +51,10 @@ def tool_server(store: str) -> MCPServer[Any]:
         "shortlist", instructions=INSTRUCTIONS, version=shortlist.__version__
     )
     live = Tools(store)
-    kept = (live.create, live.ask, live.tell, live.retire, live.status, live.result)
-    for tool in (*kept, live.experiments, forecast, assess):
+    pulled = (live.create, live.ask, live.tell, live.shares, live.tell_counts)
+    for tool in (*pulled, live.retire, live.status, live.result, live.experiments):
+        server.add_tool(_readable(tool))
+    for tool in (forecast, assess):
         server.add_tool(_readable(tool))
     return server
 
@@ -64,6 +69,7 @@ def _readable(tool: Callable[..., Json]) -> Callable[..., Json]:
         except ShortlistError as error:
             raise ToolError(str(error)) from error
 
+    called.__doc__ = getdoc(tool)
     return called
 
 
@@ -92,6 +98,20 @@ class Tools:
             receipt = experiment.tell_many(list(rewards.items()))
             told = experiment.status().told
         return {"told": told, "late": list(receipt.late), "unused": list(receipt.unused)}
+
+    def shares(self, name: str, block: str | None = None) -> Json:
+        """Open a block of a live test (one created with `per_day` or `drift`), or repeat its
+        shares: the percentage of visitors per arm. Default: the block of today's date."""
+        with self._opened(name) as experiment:
+            return shares_to_json(experiment.shares(block))
+
+    def tell_counts(self, name: str, block: str, counts: dict[str, list[float]]) -> Json:
+        """Tell a complete block of a live test. `counts`: per arm [visitors, conversions], or
+        [visitors, sum, squares] of other rewards. Telling the same again changes nothing."""
+        with self._opened(name) as experiment:
+            labels = {str(arm): arm for arm in experiment.status().arms.labels}
+            given = {labels.get(arm, arm): _counted(row) for arm, row in counts.items()}
+            return asdict(experiment.tell_counts(block, given))
 
     def retire(self, name: str, arm: str | int, reason: str = "") -> Json:
         """Take an arm out of the experiment. The bound is about the remaining arms then."""
@@ -125,15 +145,19 @@ def forecast(
     n: int | None = None,
     means: list[float] | None = None,
     prior: tuple[float, float] | None = None,
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
     delta: float = 0.05,
     budget: float | None = None,
     runs: int = 20,
+    per_day: float | None = None,
+    delay: float = 0.0,
 ) -> Json:
     """Simulate how many pulls a search takes until epsilon, or what it loses at a budget, for 0/1
-    rewards. Give guessed `means`, or `n` arms with a Beta `prior` (a, b)."""
+    rewards. Give guessed `means`, or `n` arms with a Beta `prior` (a, b). With `per_day` visitors
+    and a `delay` in days, the prospect "live test" has the days of a live test."""
     runs = whole("runs", runs, at_least=1, at_most=MOST_RUNS)
     goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "budget": budget}
+    goal |= {} if per_day is None else {"per_day": per_day, "delay": delay}
     found = shortlist.forecast(k=k, n=n, means=means, prior=prior, runs=runs, **goal)
     return dict(found.summary())
 
@@ -150,6 +174,11 @@ def assess(
     fixed before any reward was seen; if you are not sure, false."""
     given = {arm: tuple(numbers) for arm, numbers in counts.items()}
     return dict(shortlist.assess(given, k, fixed=fixed, delta=delta, minimize=minimize).to_dict())
+
+
+def _counted(row: list[float]) -> list[float]:
+    """The number of visitors as a whole number, if it is one, and the sums."""
+    return [int(row[0]) if row and row[0] == int(row[0]) else row[0], *row[1:]] if row else row
 
 
 def _checked(settings: Json) -> Json:
