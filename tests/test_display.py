@@ -1,10 +1,12 @@
 """Progress on stderr: nothing for what is quick, a bar on a terminal, lines elsewhere."""
 
 import io
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -200,3 +202,39 @@ def test_a_narrow_terminal_shows_all_of_it(clock: Clock) -> None:
         shown.show_expected(1000, "1,000 pulls, 5 undecided, bound 0.158", Expected(973, 4351))
         assert "5 undecided, bound 0.158" in stderr.getvalue()
         assert "about 973 more (90 %: 4,351)" in stderr.getvalue()
+
+
+NOTEBOOK = """
+import marimo
+app = marimo.App()
+
+@app.cell
+def _():
+    import time
+    from shortlist.engine.progress import _surface
+    surface = _surface()
+    surface.draw(3.0, 5, 10, "5 pulls, 4 undecided", "about 5 more")
+    time.sleep(surface.pause)  # as between any two
+    surface.draw(4.0, 6, 10, "6 pulls, 4 undecided", "about 4 more")
+    return surface,
+
+@app.cell
+def _():
+    from shortlist.engine.progress import _surface as again
+    other = again()
+    other.draw(3.0, 5, None, "7 pulls, over")
+    other.close()
+"""
+
+
+def test_a_cell_of_marimo_shows_a_spinner_until_the_search_ends(tmp_path: Path) -> None:
+    pytest.importorskip("marimo")
+    notebook, page = tmp_path / "notebook.py", tmp_path / "notebook.html"
+    notebook.write_text(NOTEBOOK)
+    command = [sys.executable, "-m", "marimo", "export", "html", "--no-include-code"]
+    subprocess.run([*command, str(notebook), "-o", str(page)], check=True, timeout=120)
+    shown = page.read_text(encoding="utf-8")
+    assert "6 pulls, 4 undecided" in shown
+    assert "60%, about 4 more" in shown
+    assert "5 pulls" not in shown
+    assert "7 pulls" not in shown

@@ -51,10 +51,10 @@ def tool_server(store: str) -> MCPServer[Any]:
         "shortlist", instructions=INSTRUCTIONS, version=shortlist.__version__
     )
     live = Tools(store)
+    pulled: tuple[Callable[..., Json], ...]
     pulled = (live.create, live.ask, live.tell, live.shares, live.tell_counts)
-    for tool in (*pulled, live.retire, live.status, live.result, live.experiments):
-        server.add_tool(_readable(tool))
-    for tool in (forecast, assess):
+    read = (live.retire, live.status, live.result, live.experiments)
+    for tool in (*pulled, *read, forecast, assess):
         server.add_tool(_readable(tool))
     return server
 

@@ -7,7 +7,7 @@ thread would be lost in worker processes that are forked while the bar is up."""
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from html import escape
 from typing import Any, Protocol
 
@@ -120,6 +120,38 @@ class NotebookBar:
             self._shown.update(HTML(html))
 
 
+class MarimoSpinner:
+    """A spinner with text below the cell of marimo that runs. It vanishes, too."""
+
+    patience = 2.0
+    pause = 0.5
+
+    def __init__(self) -> None:
+        self._shown = ExitStack()
+        self._spinner: Any = None  # what updates the text, once there is any
+
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:
+        """Show the facts, or update them."""
+        share = [] if not total else [f"{min(done / total, 1):.0%}"]
+        title, *more = (printable(fact) for fact in facts)
+        text = {"title": title, "subtitle": ", ".join([*share, *more, duration_text(seconds)])}
+        if self._spinner is None:
+            import marimo
+
+            self._spinner = self._shown.enter_context(marimo.status.spinner(**text))
+        self._spinner.update(**text)
+
+    def close(self) -> None:
+        """Take the spinner away."""
+        self._shown.close()
+
+
+def in_marimo() -> bool:
+    """Whether a notebook of marimo runs this program."""
+    marimo = sys.modules.get("marimo")
+    return marimo is not None and bool(marimo.running_in_notebook())
+
+
 def in_notebook() -> bool:
     """Whether a kernel of Jupyter runs this program; IPython in a terminal is none."""
     ipython = sys.modules.get("IPython")
@@ -130,6 +162,8 @@ def _surface() -> Surface:
     """The surface that suits where the program runs."""
     if in_notebook():
         return NotebookBar()
+    if in_marimo():
+        return MarimoSpinner()
     return ProgressBar() if sys.stderr.isatty() else Lines()
 
 
