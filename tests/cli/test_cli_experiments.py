@@ -365,7 +365,8 @@ def test_an_experiment_by_hand_from_beginning_to_end() -> None:
     )
     unfinished = call("result", "--store", "tests.db")
     assert unfinished.exit_code == 3
-    assert unfinished.stderr == "Error: 0 pulls were told, but the search waits for 50 more\n"
+    waits = "Error: 0 pulls were told, but the search waits for 50 more"
+    assert unfinished.stderr == f"{waits}; --partial prints the present choice\n"
     while (asked := call("ask", "--store", "tests.db", "--limit", "20", "--format", "csv")).stdout:
         assert asked.exit_code == 0
         partial = json.loads(done("result", "--store", "tests.db", "--partial", "--format", "json"))

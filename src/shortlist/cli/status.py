@@ -113,7 +113,7 @@ def result(*, store: str, name: str | None, partial: bool, control: str | None, 
         except Unfinished as error:
             if experiment.status().trouble:
                 raise stopped(str(error)) from error
-            raise NotYet(str(error)) from error
+            raise NotYet(f"{error}; --partial prints the present choice") from error
 
 
 def stopped(trouble: str) -> click.ClickException:
