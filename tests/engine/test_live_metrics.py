@@ -80,6 +80,16 @@ def test_a_negative_margin_is_how_much_lower_a_metric_may_be() -> None:
     assert "lower than old, and at most 0.05 are allowed" in said
 
 
+def test_a_table_says_which_guardrails_are_surely_kept() -> None:
+    fewer = {"old": 460, "red": 120, "blue": 475}
+    test = told(live(guardrails={"bounce": 0.05, "left": 0.05}), left=fewer)
+    bounce, left = test.result(partial=True).metrics
+    words = [{row[0]: row[3] for row in each.tables()[0].rows} for each in (bounce, left)]
+    assert words[0]["red"] == "broken"
+    assert words[0]["blue"] == words[1]["blue"] == "undecided"
+    assert words[1]["red"] == "kept"
+
+
 def test_guardrails_share_delta_and_a_metric_alone_has_it_all() -> None:
     alone = told(live()).result(partial=True).metrics[0]
     shared = told(live(guardrails={"bounce": 0.05, "x": 0.05}), x=CALLS).result(partial=True)

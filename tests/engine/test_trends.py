@@ -9,7 +9,7 @@ from attack_scale import number_of_runs
 
 from shortlist.arrays import FloatArray
 from shortlist.engine import Experiment
-from shortlist.engine.block_replay import UNLIKELY, line_of, trend_notes
+from shortlist.engine.block_replay import FADING, UNLIKELY, line_of, trend_notes
 
 PAGES = ["a", "b", "c"]
 STEADY = np.array([0.048, 0.04, 0.04])
@@ -95,7 +95,19 @@ def test_steady_leads_are_noted_rarely() -> None:
         )
         for seed in range(runs)
     )
-    assert noted <= UNLIKELY * runs + 4 * np.sqrt(UNLIKELY * runs)
+    rate = UNLIKELY + FADING
+    assert noted <= rate * runs + 4 * np.sqrt(rate * runs)
+
+
+def test_two_arms_have_one_lead_and_it_is_that_of_the_choice() -> None:
+    test = Experiment.create(["old", "new"], 1, epsilon="0.5%", per_day=20_000, unit="%")
+    told = [(310, 431), (296, 418), (305, 366), (211, 243), (302, 315)]
+    for day, (old, new) in enumerate(told):
+        test.shares(f"{day}")
+        test.tell_counts(f"{day}", {"old": (10_000, old), "new": (10_000, new)})
+    (note,) = changes(test)
+    assert note.startswith("the lead of new over the other arms seems to have changed, from 1.3")
+    assert "to 0.08 percentage points" in note  # with as many digits as the change has
 
 
 @pytest.mark.rates

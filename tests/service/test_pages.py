@@ -395,6 +395,27 @@ def test_the_log_describes_every_kind_of_event(event: Event, said: str) -> None:
     assert words.event_text(event, ("red", "blue"))[1].startswith(said)
 
 
+def test_no_kind_of_event_is_without_a_sentence() -> None:
+    of_the_list = {Kind.CREATE, Kind.RENAME, Kind.ARCHIVE, Kind.RESTORE, Kind.DELETE}
+    for kind in set(Kind) - of_the_list - {Kind.RETIRE}:
+        assert words.event_text(Event(kind, 0, 1, "", 0.0), ("red",))[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        (Kind.OPEN, "", "Block monday was opened"),
+        (Kind.COUNTS, '{"counts":[]}', "Block monday was told"),
+        (Kind.COUNTS, '{"refused":true}', "Block monday was refused: its visitors do not fit"),
+        (Kind.COUNTS, '{"refused":true,"void":"lost"}', "Block monday is void: lost"),
+        (Kind.ASSIGN, "", "A visitor was assigned in block monday"),
+    ],
+)
+def test_the_log_calls_blocks_by_their_names(kind: Kind, text: str, said: str) -> None:
+    seen = words.event_text(Event(kind, 0, 0, text, 0.0), ("red",), ["monday"])[1]
+    assert seen.startswith(said)
+
+
 def result(**more: Any) -> Result:
     facts: dict[str, Any] = {
         "top": ("a", "b"),

@@ -11,7 +11,7 @@ import time
 from calendar import timegm
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from math import inf
+from math import floor, inf, log10
 from typing import NamedTuple
 
 import numpy as np
@@ -146,6 +146,14 @@ class BlockReplica(Replica):
         """The names of the blocks that were told, in order."""
         return [block.name for block in self.blocks.all[: self.blocks.passed]]
 
+    def opened_blocks(self) -> list[tuple[str, FloatArray]]:
+        """The names and shares of all blocks; last, without a name, those of the answer."""
+        opened = [(block.name, block.terms.shares) for block in self.blocks.all]
+        if self.replay.outcome is None:
+            return opened
+        chosen = np.isin(np.arange(self.settings.problem.n_arms), self.test.top)
+        return [*opened, ("", chosen / chosen.sum())]
+
     def missing(self) -> str:
         """What the test waits for, in the error message."""
         counted = plural(self.test.counted, "block")
@@ -242,6 +250,12 @@ class TrendLine(NamedTuple):
         """Of a slope as steep in a fixed number of blocks with a constant lead."""
         return float(2 * ndtr(-abs(self.fall)))
 
+    def ends_text(self, scale: float, unit: Unit) -> str:
+        """Both ends in a sentence, with as many digits as their difference has."""
+        digits = 1 - floor(log10(self.error * scale))
+        first, last = (round(each * scale, digits) + 0.0 for each in (self.first, self.last))
+        return f"from {readable(first * 10**unit.power)} to {difference_text(last, unit)}"
+
 
 def trend_notes(
     blocks: Sequence[TestBlock],
@@ -252,7 +266,10 @@ def trend_notes(
 ) -> tuple[str, ...]:
     """A note for every arm whose lead seems to change, and one if there are too few blocks to see
     that."""
-    lines = {arm: line_of(blocks, arm, problem) for arm in range(len(labels))}
+    looked_at = range(len(labels))
+    if len(labels) == 2:  # the lead of one is that of the other, turned round
+        looked_at = range(1, 2) if 1 in chosen or not chosen else range(1)
+    lines = {arm: line_of(blocks, arm, problem) for arm in looked_at}
     fitted = {arm: line for arm, line in lines.items() if line is not None}
     allowed = UNLIKELY / max(1, len(fitted))
     scale = problem.rewards.scale
@@ -262,10 +279,8 @@ def trend_notes(
         if decay is not None and ndtr(-decay.fall) < FADING / len(chosen):
             seen.setdefault(arm, decay)
     changes = tuple(
-        f"the lead of {shown_label(labels[arm])} over the other arms seems to have changed, from"
-        f" {readable(line.first * scale * 10**unit.power)} to"
-        f" {difference_text(line.last * scale, unit)} by a line fitted to the blocks: look at the"
-        " days"
+        f"the lead of {shown_label(labels[arm])} over the other arms seems to have changed,"
+        f" {line.ends_text(scale, unit)} by a line fitted to the blocks: look at the days"
         for arm, line in sorted(seen.items())
     )
     if len(blocks) >= ENOUGH:

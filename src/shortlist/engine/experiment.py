@@ -722,6 +722,12 @@ class Experiment(Live, Runnable):
         with self._lock:
             return self._known.told_blocks()
 
+    def opened_blocks(self) -> list[tuple[str, FloatArray]]:
+        """The names and shares of the blocks of a live test, in the order of their opening; last,
+        without a name, the final shares once there is an answer. Empty for other experiments."""
+        with self._lock:
+            return self._known.opened_blocks()
+
     def pulls_counted(self) -> tuple[IntArray, FloatArray]:
         """The arms, by their numbers, and the rewards of all pulls that are counted, in order.
 

@@ -626,6 +626,10 @@ class Replica:
         """The names of the blocks of a live test that were passed; none for other experiments."""
         return []
 
+    def opened_blocks(self) -> list[tuple[str, FloatArray]]:
+        """The names and shares of the blocks of a live test; none for other experiments."""
+        return []
+
     def trouble(self) -> str:
         """Why the experiment is stopped; empty if it is not."""
         event = self.ledger.stopped

@@ -186,8 +186,19 @@ class MetricLift(Lift[LabelT]):
         )
 
     def _word(self, label: str) -> str:
-        broken = {shown_label(each) for each in self.broken}
-        return "" if self.guardrail is None else "broken" if label in broken else "not broken"
+        arms = {shown_label(arm.label): arm for arm in self.arms}
+        return kept_word(arms[label], self.guardrail) if label in arms else ""
+
+
+def kept_word(arm: ArmLift, guardrail: float | None) -> str:
+    """What its interval proves of a guardrail: "broken", "kept" or "undecided"; empty without."""
+    if guardrail is None:
+        return ""
+    if is_broken(arm, guardrail):
+        return "broken"
+    low, high = arm.difference_low, arm.difference_high
+    kept = low >= guardrail if guardrail < 0 else high <= guardrail
+    return "kept" if kept else "undecided"
 
 
 def is_broken(arm: ArmLift, guardrail: float | None) -> bool:

@@ -76,7 +76,8 @@ class Kind(StrEnum):
     ASSIGN = "assign"
     SPENT = "spent"  # at `time` the rest of the budget did not cover the current batch
     AUTHOR = "author"  # the author of this event told their rewards at `time`
-    # JSON that was told with the reward: {"info": …}, perhaps with the "seconds" of the call
+    # JSON that was told with the reward: {"info": …, "metrics": {…}}, perhaps with the "seconds" of
+    # the call
     INFO = "info"
     # in the list of experiments, about the experiment with the number `ticket`
     CREATE = "create"  # with the name `text`

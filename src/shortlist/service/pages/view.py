@@ -1,7 +1,8 @@
 """What the live page shows of one experiment: figures, bound history, sentences, log."""
 
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from math import inf, isfinite
@@ -30,7 +31,7 @@ from shortlist.formatting import (
 )
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
-from shortlist.result.arm_results import ArmLift, Lift, MetricLift, lift_cells
+from shortlist.result.arm_results import ArmLift, Lift, MetricLift, kept_word, lift_cells
 from shortlist.result.result import Ending
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import charts
@@ -39,6 +40,7 @@ from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News
 from shortlist.validation import COUNTABLE
 
+OF_BLOCKS = (Kind.OPEN, Kind.COUNTS, Kind.ASSIGN)
 POINTS = 60  # of the bound history when the page is opened
 STEP = 1.03  # ratio of pulls from one point to the next
 
@@ -247,14 +249,19 @@ def moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
 
 
-def event_text(event: Event, labels: Sequence[Label]) -> tuple[str, str]:
-    """When an event happened, if the log says so, and what happened."""
+def event_text(
+    event: Event, labels: Sequence[Label], blocks: Sequence[str] = ()
+) -> tuple[str, str]:
+    """When an event happened, if the log says so, and what happened; `blocks` are their names."""
     when = "" if event.kind is Kind.LEASE else moment(event.time)
     by = f" (by {event.author})" if event.author else ""
     if event.kind is Kind.RETIRE:
         reason = f": {event.text}" if event.text else ""
         return when, f"{labels[event.span]} was retired{reason}{by}"
-    return when, EVENT_TEXTS[event.kind](event) + by
+    text = EVENT_TEXTS[event.kind](event)
+    if event.kind in OF_BLOCKS and event.ticket < len(blocks):
+        text = text.replace(f"lock {event.ticket + 1:,}", f"lock {blocks[event.ticket]}", 1)
+    return when, text + by
 
 
 def _tickets(event: Event) -> str:
@@ -277,6 +284,14 @@ def _lease(event: Event) -> str:
     return f"{worker} got {_tickets(event)}, due {due}"
 
 
+def _became(event: Event) -> str:
+    """What became of a block that was told."""
+    told = json.loads(event.text) if event.text else {}
+    if told.get("void"):
+        return f"is void: {told['void']}"
+    return "was refused: its visitors do not fit its shares" if "refused" in told else "was told"
+
+
 EVENT_TEXTS: dict[Kind, Callable[[Event], str]] = {
     Kind.STEP: _step,
     Kind.LEASE: _lease,
@@ -288,8 +303,9 @@ EVENT_TEXTS: dict[Kind, Callable[[Event], str]] = {
         f"Ticket {event.ticket:,} was told after its arm was retired: not used"
     ),
     Kind.VOID: lambda event: f"The seed of {_tickets(event)} is void: {event.text}",
+    Kind.INFO: lambda event: f"Ticket {event.ticket:,} was told with further figures",
     Kind.OPEN: lambda event: f"Block {event.ticket + 1:,} was opened",
-    Kind.COUNTS: lambda event: f"Block {event.ticket + 1:,} was told",
+    Kind.COUNTS: lambda event: f"Block {event.ticket + 1:,} {_became(event)}",
     Kind.ASSIGN: lambda event: f"A visitor was assigned in block {event.ticket + 1:,}",
     Kind.AUTHOR: lambda event: f"Rewards of {_tickets(event)} were told",
     Kind.SPENT: lambda _event: "The rest of the budget does not cover the next pulls",
@@ -319,6 +335,7 @@ class View:
     band: Band | None
     lift: "LiftTable | None"  # if there is a control
     metrics: Sequence["LiftTable"]  # if some were told
+    shares: Mapping[str, str]  # of the newest block of a live test, per arm
     line: BoundChart | None
     workers: Sequence[tuple[str, int]]
     events: Sequence[tuple[str, str]]
@@ -339,6 +356,7 @@ def view_experiment(experiments: OpenExperiments, name: str, history: BoundHisto
     k, unit = settings.problem.k, unit_of(settings.unit)
     history.extend(experiment, status)
     result = _result(experiment)
+    blocks = experiment.opened_blocks()
     shown = result if result or settings.control is None else _so_far(experiment)
     return View(
         name=name,
@@ -355,7 +373,11 @@ def view_experiment(experiments: OpenExperiments, name: str, history: BoundHisto
         metrics=[LiftTable.of_metric(each) for each in (() if shown is None else shown.metrics)],
         line=_line(experiment, history, unit),
         workers=sorted(status.workers.items(), key=lambda each: -each[1])[:WORKERS],
-        events=[event_text(event, settings.labels) for event in reversed(news.events[-SHOWN:])],
+        events=[
+            event_text(event, settings.labels, [block for block, _ in blocks])
+            for event in reversed(news.events[-SHOWN:])
+        ],
+        shares=_percent(settings.labels, blocks[-1][1]) if blocks else {},
         result=result,
         guarantee="" if result is None else guarantee(result),
         proved_by_search=history.by_search,
@@ -384,11 +406,11 @@ class LiftTable:
     @classmethod
     def of_metric(cls, metric: MetricLift) -> "LiftTable":
         """The arms of a metric, largest difference first; `verdict` names the guardrail."""
-        broken, margin = set(metric.broken), metric.guardrail
+        margin = metric.guardrail
         allowed = "" if margin is None else _allowed(margin, unit_of(metric.unit))
 
         def place(arm: ArmLift) -> str:
-            return "" if margin is None else "broken" if arm.label in broken else "not broken"
+            return kept_word(arm, margin)
 
         return cls._made(metric, place, allowed, metric.metric)
 
@@ -417,6 +439,12 @@ def _compared(arm: ArmLift, minimize: bool) -> str:
     if arm.difference_low > 0 or arm.difference_high < 0:
         return "better" if (arm.difference_low > 0) != minimize else "worse"
     return "unclear"
+
+
+def _percent(labels: Sequence[Label], shares: FloatArray) -> dict[str, str]:
+    """Shares in percent, per label as a text."""
+    rows = zip(labels, shares.tolist(), strict=True)
+    return {str(label): f"{round(100 * share, 2):g}%" for label, share in rows}
 
 
 def _so_far(experiment: Experiment) -> Result:
