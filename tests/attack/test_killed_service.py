@@ -28,6 +28,7 @@ from killed_workers import (
 )
 from postgres import Server
 
+pytest.importorskip("psycopg")
 pytest.importorskip("uvicorn")
 
 from shortlist import Client
