@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 import urllib.request
 from html.parser import HTMLParser
@@ -292,7 +293,7 @@ def test_what_intervals_prove_is_the_worst_choice_they_allow() -> None:
 
 
 def test_a_course_is_the_same_whether_it_is_read_or_watched(store: MemoryStore) -> None:
-    made = Experiment.create(3, 1, store=store, budget=300, algorithm="uniform")
+    made = Experiment.create(3, 1, store=store, budget=300, algorithm="uniform", rewards="binary")
     watched = BoundHistory()
     while tickets := made.ask(10):
         made.tell_many((ticket, ticket.seed % 2) for ticket in tickets)
@@ -319,6 +320,20 @@ def test_a_course_of_nothing_is_empty() -> None:
     everybody = np.ones(3, dtype=np.bool_)
     assert BoundHistory.of(*made.pulls_counted(), made.settings.problem, everybody).pulls == []
     assert bound_chart([], [], 0.1) is None
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"rewards": "binary", "quotas": {"x": (1, 1)}}], ids=["undeclared", "quotas"]
+)
+def test_intervals_bound_nothing_of_undeclared_rewards_or_of_sets_that_may_not_be_chosen(
+    asked: dict[str, Any],
+) -> None:
+    arms = [Arm(name, group=group) for name, group in ("ax", "bx", "cy")]
+    made = Experiment.create(arms, 2, budget=300, **asked)
+    while tickets := made.ask(100):
+        made.tell_many([(ticket, ticket.id % 2) for ticket in tickets])
+    told = made.status().arms
+    assert regret_bound(told.means, told.low, told.high, made.settings.problem) == math.inf
 
 
 def test_a_line_begins_where_it_falls_and_is_thin() -> None:

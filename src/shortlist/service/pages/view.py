@@ -33,6 +33,7 @@ from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
 from shortlist.result.arm_results import ArmLift, Lift, MetricLift, kept_word, lift_cells
 from shortlist.result.result import Ending
+from shortlist.reward_models import Undeclared
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import charts
 from shortlist.service.pages.charts import Axis, Band, Bar, BoundChart
@@ -52,7 +53,11 @@ def regret_bound(means: FloatArray, low: FloatArray, high: FloatArray, problem: 
 
         k R_T <= sum_j max(0, high_(j) outside - low_(j) inside).
 
-    All intervals hold at all times with probability 1 - delta, and so does the bound."""
+    All intervals hold at all times with probability 1 - delta, and so does the bound. Nothing is
+    known of rewards that were not declared, nor of the k best means where these may not be chosen.
+    """
+    if isinstance(problem.rewards, Undeclared) or problem.constraint is not None:
+        return inf
     k = problem.k
     if problem.minimize:
         means, low, high = -means, -high, -low
