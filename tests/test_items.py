@@ -327,3 +327,13 @@ def test_what_would_be_read_by_its_keys_is_refused(given: dict[str, Any], messag
     settings: dict[str, Any] = {"items": 3, "k": 1, "epsilon": 0.1, "progress": False, **given}
     with pytest.raises(InvalidInput, match=message):
         shortlist.select(lambda arm, item: 1.0, arms=2, **settings)
+
+
+def test_cells_that_were_asked_for_ahead_and_not_needed_are_named() -> None:
+    asked: dict[str, Any] = {"k": 1, "epsilon": 0.1, "items": 40, "progress": False}
+    result = shortlist.select(Cell(matrix(6, 40, 1)), arms=6, min_batch=4, window=24, **asked)
+    assert result.unused == len(result.cells or ()) - result.pulls
+    assert result.spent == result.pulls + result.unused
+    assert result.unused > 0
+    assert f"{result.pulls:,} pulls ({result.unused} more cells asked for ahead)" in str(result)
+    assert "that cost" not in str(result)

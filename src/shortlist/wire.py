@@ -211,6 +211,7 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         unit=data["unit"],
         metrics=tuple(_metric(each, data["unit"]) for each in data.get("metrics", ())),
         control_regret=data["control_regret"],
+        unused=data["unused"],
         shared_seeds=data.get("seeds") == "shared",
         tiers=_tiers(data.get("tiers")),
     )

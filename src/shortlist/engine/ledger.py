@@ -193,6 +193,11 @@ class Ledger:
         tally.waiting += np.bincount(self.arms[early], minlength=self._declared_costs.size)
         return tally
 
+    @property
+    def paid(self) -> int:
+        """Number of pulls that were made and told, needed or not."""
+        return int((self.drawn[: self.issued] & ~self.void[: self.issued]).sum())
+
     def spending(self) -> FloatArray:
         """What the pulls of every arm that were made and told cost: (n,)."""
         pulls = np.bincount(self.arms[self.drawn], minlength=self._declared_costs.size)

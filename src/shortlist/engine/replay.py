@@ -567,6 +567,7 @@ class Replica:
             control=settings.control,
             unit=settings.unit,
             items=items,
+            unused=0 if items is None else self.ledger.paid - result.pulls,
             metrics=self.metrics(),
         )
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)

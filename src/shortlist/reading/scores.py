@@ -313,7 +313,7 @@ def named_scores(scores: object, repeats: int | None = 1) -> ScoreFile | None:
     if "arm" in grid.names:
         return scores_of(grid, repeats)
     _check_unnamed(grid)
-    by_place = repeats not in (None, 1) or all(map(_is_default, grid.names, count()))
+    by_place = all(map(_is_default, grid.names, count()))
     return None if by_place else _from_matrix(grid)
 
 

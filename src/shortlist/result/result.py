@@ -124,6 +124,9 @@ class Result(Tabular, Generic[LabelT]):
     #: whether all pulls of the last batch count; then the intervals of `lift` are narrower
     complete: bool = field(default=True, repr=False)
     items: int | None = field(default=None, repr=False)  #: number of items of the test set, if any
+    #: cells that were asked for ahead and not needed: `spent` has their cost, `pulls` does not
+    #: count them
+    unused: int = field(default=0, repr=False)
     #: whether all arms were run on the same seeds: then they are not independent
     shared_seeds: bool = field(default=False, repr=False)
     #: leads within the blocks of a live test; None for other experiments
@@ -565,6 +568,7 @@ class Result(Tabular, Generic[LabelT]):
             "minimize": self.minimize,
             "complete": self.complete,
             "items": self.items,
+            "unused": self.unused,
             "unit": self.unit,
             "control_regret": self.control_regret,
             "keep_control": self.keep_control,
@@ -591,13 +595,19 @@ class Result(Tabular, Generic[LabelT]):
         return (
             f"{len(self.top):,} of {len(self.arms):,} arms,"
             f" chosen {'so far ' * self.partial}by {self.algorithm} with"
-            f" {self.pulls:,} pulls{self._cost}"
+            f" {self.pulls:,} pulls{self._cost}{self._ahead}"
         )
 
     @property
     def _cost(self) -> str:
         """The total cost as text; empty if each pull cost 1."""
-        return "" if self.spent == self.pulls else f" that cost {amount_text(self.spent)}"
+        free = self.spent == self.pulls + self.unused  # of costs that are worth a word
+        return "" if free else f" that cost {amount_text(self.spent)}"
+
+    @property
+    def _ahead(self) -> str:
+        """Cells that were not needed, as text; empty without any."""
+        return f" ({plural(self.unused, 'more cell')} asked for ahead)" * bool(self.unused)
 
 
 TIERS = ("in", "out", "tied")

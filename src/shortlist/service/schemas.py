@@ -245,6 +245,7 @@ RESULT: Schema = every(
     minimize=FLAG,
     complete=FLAG,
     items=nullable("integer"),
+    unused=COUNT,
     unit=nullable("string"),
     control_regret=nullable("number"),
     keep_control=FLAG,

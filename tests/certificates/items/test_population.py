@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars
 import pytest
 from attack_scale import number_of_runs
 from scipy.stats import binomtest
@@ -307,6 +308,11 @@ def test_a_matrix_of_scores_may_have_repetitions_or_the_first_of_each() -> None:
     assert cells is not None
     assert cells.known is not None
     assert np.isnan(cells.known[:, 1::2]).all()
+    named = polars.DataFrame(scores[:, ::-1, 0], schema=["2", "1", "0"])
+    cells = Experiment.create(2, 1, items=3, repeats=2, scores=named, epsilon=0.1).settings.cells
+    assert cells is not None
+    assert cells.known is not None
+    np.testing.assert_array_equal(cells.known[:, ::2], scores[:, :, 0])
     with pytest.raises(InvalidInput, match="or for each of 2 repetitions"):
         Experiment.create(2, 1, items=3, repeats=2, scores=scores[:, :2, 0], epsilon=0.1)
 
