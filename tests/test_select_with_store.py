@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import signal
 import socket
 import time
 from collections import Counter
@@ -293,3 +294,21 @@ def test_an_executor_that_is_none_is_refused_with_a_store_too(
             executor=executor,
             progress=False,
         )
+
+
+def test_an_interrupt_of_an_async_function_has_the_result_so_far() -> None:
+    """`asyncio.run` cancels what is under way, and raises an interrupt of its own."""
+    calls = 0
+
+    async def interrupted(arm: int) -> float:
+        nonlocal calls
+        calls += 1
+        if calls == 20:
+            signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(0)
+        return float(arm)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        shortlist.select(interrupted, arms=3, k=1, budget=60, workers=2, progress=False)
+    assert 10 < caught.value.partial.pulls < 60  # type: ignore[attr-defined]
+    assert "`partial` of this error" in caught.value.__notes__[0]

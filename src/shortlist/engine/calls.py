@@ -424,12 +424,32 @@ def refuse_executor(executor: object) -> None:
 def run_here(coroutine: Coroutine[Any, Any, T], name: str) -> T:
     """The result of a coroutine, in a loop of its own; `name` is the call that needs none."""
     if not _in_event_loop():
-        return asyncio.run(coroutine)  # not where the error below is handled: it would be shown
+        return _run(coroutine)  # not where the error below is handled: it would be shown
     coroutine.close()
     raise InvalidInput(
         f"an event loop is running here, as in a notebook, so `{name}` cannot wait for async"
         f" functions: write `await {name}_async(…)` with the same arguments"
     )
+
+
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine; an interrupt has what the error within has, such as `partial`.
+
+    `asyncio.run` cancels the coroutine, and then raises an interrupt of its own."""
+    carried: dict[str, Any] = {}
+
+    async def watched() -> T:
+        try:
+            return await coroutine
+        except asyncio.CancelledError as error:
+            carried.update(vars(error))
+            raise
+
+    try:
+        return asyncio.run(watched())
+    except KeyboardInterrupt as interrupt:
+        vars(interrupt).update(carried)
+        raise
 
 
 def _in_event_loop() -> bool:
