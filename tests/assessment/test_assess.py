@@ -233,7 +233,7 @@ def test_columns_of_sums_are_read_and_arms_need_no_names(tmp_path: Path) -> None
         ),
         ("arm,pulls,successes\na,10,3\nb,ten,1\n", "line 3 says 'ten', but pulls must be a whole"),
         ("arm;pulls;successes\na;1.000;1\nb;9;1\n", "line 2 says '1.000', but pulls must be a"),
-        ("arm,pulls,successes\na,9,30%\nb,9,1\n", "line 2 says '30%'.*write 0.3 for 30%"),
+        ("arm,pulls,successes\na,9,30%\nb,9,1\n", "line 2 says '30%'.*how many, not their share"),
         ("arm,pulls,successes\na,10,3\nb,10,2.5\n", "line 3 says '2.5', but successes must be"),
         ("arm,pulls,successes\na,10,3\n,10,2\n", "line 3 has no label, but a label must not be"),
         ("arm,pulls,successes\na,10,3\na,10,2\n", "labelled 'a', but labels must differ"),

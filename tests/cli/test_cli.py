@@ -527,7 +527,9 @@ def test_every_command_that_help_shows_as_an_example_runs(
     assert {example[0] for example in examples} == set(main.commands)
     for example in examples:
         elsewhere = ("http://127.0.0.1:8765", "postgresql://ann@db.example.org/tests")
-        needed = any(each in example for each in (*elsewhere, "--counts", "--void", "logs"))
+        needed = any(
+            each in example for each in (*elsewhere, "--counts", "--metric", "--void", "logs")
+        )
         if example[0] in ("reproduce", "serve", "mcp") or needed:
             continue  # takes minutes, never ends or needs a server: tests of its own run it
         if "colours.db" in example and "--undo" not in example:

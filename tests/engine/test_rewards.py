@@ -72,7 +72,7 @@ def test_a_reward_outside_its_declaration_is_refused_with_the_arm_the_value_and_
 ) -> None:
     with pytest.raises(InvalidReward) as one_refused:
         checked_reward(reward, NAME, model)
-    hint = "; for other rewards declare `rewards`" if np.isfinite(reward) else ""
+    hint = "; for other rewards declare `rewards`, such as (0, 100)" if np.isfinite(reward) else ""
     text = f"a reward of arm \"page 'b'\" is {reward}, but must be {rule}{hint}"
     assert str(one_refused.value) == text
     for many in ([0, reward, 1], (0, reward, 1), np.array([0, reward, 1])):

@@ -230,7 +230,7 @@ def tell(
     \b
     Examples:
       shortlist tell 0 0.75 --store tests.db
-      shortlist tell 0 0.75 --metric bounce=1 --store tests.db
+      shortlist tell 2 0.75 --metric bounce=1 --store tests.db
       shortlist tell 1 --failed 'no network' --store tests.db
       shortlist tell --file rewards.csv --store tests.db
       shortlist tell --counts day.csv --block 2026-03-02 --store live.db

@@ -474,7 +474,8 @@ def read_means(path: str) -> "Means":
     table = read_columns(path, only="mean")
     if not table.rows:
         raise InvalidInput(f"{path} is empty, but must hold one mean a line")
-    lines = list(table.lines())
+    hint = "; decimals have a point, and names of columns stand in the first line"
+    lines = list(table.lines("" if table.headed else hint))
     means = np.array([_finite(line, "mean") for line in lines])
     if "cost" not in table.names:
         return means, None

@@ -45,7 +45,8 @@ def whole(line: FileLine, column: str, least: int = 0) -> int:
     thousands = re.fullmatch(r"[0-9]{1,3}(\.[0-9]{3})+", cell) is not None  # or 3 decimals
     if thousands or not least <= value <= COUNTABLE:
         rule = f"of at least {least}" if value < least else f"of at most {COUNTABLE:,}"
-        rule = "with no point or comma in it" if thousands else rule + number_hint(cell)
+        hint = ": how many, not their share" if cell.endswith("%") else number_hint(cell)
+        rule = "with no point or comma in it" if thousands else rule + hint
         raise InvalidInput(
             f"{line.where} says {cell!r}, but {column} must be a whole number {rule}"
         )
