@@ -87,6 +87,7 @@ def test_nothing_is_guaranteed_of_rewards_that_were_not_declared(algorithm: str)
         while tickets := experiment.ask(100):
             experiment.tell_many([(ticket, low + rng.random()) for ticket in tickets])
             assert experiment.status().bound is None
+            assert all(progress.bound is None for _, progress in experiment.history())
             assert experiment.result(partial=True).regret_bound is None
 
 

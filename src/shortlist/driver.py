@@ -75,6 +75,8 @@ def counted(
                 answer = to_user_scale(turn, problem)
                 ahead = _total(unanswered, problem.n_arms)
                 return Outcome(answer, pulls, sums, rounds, spending, ahead=ahead)
+            if isinstance(problem.rewards, Undeclared):  # nothing is proved
+                turn = replace(turn, progress=replace(turn.progress, bound=None))
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
             np.subtract.at(left, turn.arms, turn.times)

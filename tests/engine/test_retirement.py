@@ -46,6 +46,20 @@ def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
     assert (result.arms[2].pulls, result.arms[2].mean, result.pulls) == (2, 1.0, result.spent)
 
 
+@pytest.mark.parametrize("algorithm", ["lucb", "clucb-pac"])
+def test_a_bound_about_all_arms_is_not_shown_once_one_has_retired(algorithm: str) -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, algorithm=algorithm, **ASKED)
+    for _ in range(5):
+        experiment.tell_many((each, float(each.arm == "c")) for each in experiment.ask(30))
+    vitals = experiment.vitals()
+    assert vitals is not None
+    assert vitals.bound is not None
+    experiment.retire("c", "she moved away")
+    vitals = experiment.vitals()
+    assert vitals is not None
+    assert vitals.bound is None
+
+
 def test_several_arms_retire_together_or_none_does() -> None:
     experiment = Experiment.create(["a", "b", "c", "d"], 1, **ASKED)
     experiment.ask(4)

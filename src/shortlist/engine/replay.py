@@ -455,9 +455,7 @@ class Replica:
     def progress(self) -> Progress:
         """How far the search is; its bound only if that holds among the remaining arms."""
         progress = self.replay.progress
-        if progress.top is None or promised(
-            progress.top, self.ledger.retired, self.settings.algorithm
-        ):
+        if promised(progress.top or (), self.ledger.retired, self.settings.algorithm):
             return progress
         return replace(progress, bound=None, top=None)
 
