@@ -306,7 +306,7 @@ def test_easy_problems_are_looked_at_early_and_on_a_small_budget_too() -> None:
 
 @pytest.mark.parametrize(("k", "most"), [(3, 1900), (1, 2700)])
 def test_small_problems_are_cheap(k: int, most: int) -> None:
-    runs = simulate(SPLIT, np.linspace(0.9, 0.1, 10), k=k, epsilon=0.05, delta=0.05, runs=100)
+    runs = simulate(SPLIT, np.linspace(0.9, 0.1, 10), k=k, epsilon=0.05, delta=0.05, runs=40)
     assert runs.pulls.mean() <= most
     assert runs.failed.sum() <= 1
     assert np.all(runs.bound <= 0.05)

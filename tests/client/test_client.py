@@ -221,14 +221,14 @@ def test_a_service_that_is_away_is_waited_for(tmp_path: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     answers: list[Any] = []
-    client = Client(f"http://127.0.0.1:{port}", patience=20)
+    client = Client(f"http://127.0.0.1:{port}", patience=120)
     waiting = threading.Thread(target=lambda: answers.append(client.ask(3, worker="w")))
     waiting.start()
     waiting.join(0.3)
     assert waiting.is_alive()
     store = SQLiteStore(path)
     with serving(store, port=port):
-        waiting.join(20)
+        waiting.join(120)
         assert [ticket.id for ticket in answers[0]] == [0, 1, 2]
     store.close()
 

@@ -114,7 +114,7 @@ class Server:
 
     def _execute(self, database: str, statement: str) -> list[Any]:
         psycopg: Any = pytest.importorskip("psycopg")
-        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=30) as connection:
             cursor = connection.execute(statement)
             return list(cursor.fetchall()) if cursor.description else []
 

@@ -14,7 +14,7 @@ STREAM_OF = (
 @contextmanager
 def connected(url: str) -> Iterator[socket.socket]:
     address = urlsplit(url)
-    with socket.create_connection((str(address.hostname), address.port), timeout=20) as each:
+    with socket.create_connection((str(address.hostname), address.port), timeout=120) as each:
         yield each
 
 

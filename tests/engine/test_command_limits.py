@@ -107,7 +107,7 @@ def test_where_children_are_reaped_by_themselves_a_program_still_ends() -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         program = Program([sys.executable, "-S", "-c", "print(1)"], dict(os.environ))
-        assert program.wait(20) == 0
+        assert program.wait(120) == 0
     finally:
         signal.signal(signal.SIGCHLD, before)
     assert program.output.text == "1"

@@ -145,7 +145,7 @@ def test_what_was_told_of_arms_is_worked_out_once_a_change_and_while_nobody_wait
     def seen(*given: Any) -> Any:
         thread = threading.Thread(target=lambda: free.append(experiment.position() >= 0))
         thread.start()
-        thread.join(10)
+        thread.join(120)
         return arms_told(*given)
 
     monkeypatch.setattr(view, "arms_told", seen)

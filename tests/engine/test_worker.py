@@ -55,7 +55,7 @@ def test_pulls_are_made_on_any_executor(executor: str) -> None:
 
 
 def test_that_many_jobs_run_at_once() -> None:
-    meeting = threading.Barrier(3, timeout=10)  # nobody passes before three are there
+    meeting = threading.Barrier(3, timeout=120)  # nobody passes before three are there
 
     def meet(arm: int) -> float:
         meeting.wait()
@@ -225,7 +225,7 @@ def test_an_interrupt_ends_the_pause_before_a_retry(monkeypatch: pytest.MonkeyPa
         if ticket == 1:
             raise EvaluationFailed("no network")
         if ticket == 2:
-            paused.wait(10)
+            paused.wait(120)
             signal.raise_signal(signal.SIGINT)
         return 1.0
 
@@ -275,7 +275,7 @@ def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest(
             self, arm: Any, item: Any = None, *, seed: int, draw: int, ticket: int
         ) -> float:
             if ticket >= 10:
-                ended.wait(10)
+                ended.wait(120)
                 raise EvaluationFailed("it was ended")
             done.append(ticket)
             return reward(arm, seed)
@@ -408,7 +408,7 @@ def test_a_program_that_was_kept_from_renewing_its_leases_says_so(
 def test_a_pull_that_is_late_keeps_its_place_so_that_no_other_is_late_by_waiting_for_it() -> None:
     now, begun = [0.0], list[int]()
     experiment = new(lease=10, on_late=0, clock=lambda: now[0])
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=120)
 
     def slow(arm: int, ticket: int) -> float:
         begun.append(ticket)

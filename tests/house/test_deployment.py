@@ -65,7 +65,7 @@ def test_the_command_of_the_image_serves_and_is_found_ready(tmp_path: Path) -> N
         code = check.group(1).replace("8765", port)
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     finally:
         process.kill()
 

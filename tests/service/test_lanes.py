@@ -181,9 +181,9 @@ def test_a_client_learns_that_its_body_is_too_long(store: MemoryStore) -> None:
     with serving(store, limits=Limits(rate=1e6, body=10_000)) as url:
         begun = time.monotonic()
         with pytest.raises(Exception, match="longer than 10,000 bytes") as refused:
-            Client(url, patience=20).tell_many([(number, 0.5) for number in range(100_000)])
+            Client(url, patience=300).tell_many([(number, 0.5) for number in range(100_000)])
         assert type(refused.value).__name__ == "LimitExceeded"
-        assert time.monotonic() - begun < 15
+        assert time.monotonic() - begun < 200  # it is not tried again
 
 
 class Unreadable(MemoryStore):

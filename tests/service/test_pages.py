@@ -213,7 +213,7 @@ def test_a_stream_reports_an_error_of_the_service(
     address = experiment(store, 3, 1)
     assert call("GET", address).status == 200  # and it is open
     monkeypatch.setattr(store, "read", broken)
-    with urllib.request.urlopen(f"{url}{address}/stream", timeout=20) as stream:
+    with urllib.request.urlopen(f"{url}{address}/stream", timeout=120) as stream:
         lines = [stream.readline().decode().strip() for _ in range(4)]
     assert lines[2] == "event: trouble"
     assert "see its log" in lines[3]

@@ -104,7 +104,7 @@ def test_programs_that_make_a_store_at_once_make_one(url: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     made[0].create("only", "{}")
     assert [store.names() for store in made] == [["only"]] * 4
     for store in made:

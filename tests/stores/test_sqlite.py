@@ -114,7 +114,7 @@ def as_nobody(check: Callable[[Path], None], path: Path) -> None:
 
     process = multiprocessing.get_context("fork").Process(target=checked)
     process.start()
-    process.join(30)
+    process.join(120)
     assert process.exitcode == 0
 
 
@@ -171,7 +171,7 @@ def test_a_file_that_may_not_grow_is_an_error_and_stays_intact(path: Path) -> No
 
     process = multiprocessing.get_context("fork").Process(target=write_too_much, args=[path])
     process.start()
-    process.join(30)
+    process.join(120)
     assert process.exitcode == 0
     check_intact(path)
 
@@ -316,7 +316,7 @@ def test_a_store_that_is_carried_into_another_process_is_refused(store: SQLiteSt
 
     process = multiprocessing.get_context("fork").Process(target=use)
     process.start()
-    process.join(30)
+    process.join(120)
     assert process.exitcode == 0
     assert store.names() == ["first"]
 
@@ -337,7 +337,7 @@ def test_blocks_of_several_processes_follow_one_another(path: Path) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(120)
     store = SQLiteStore(path, "ro")
     assert store.read("first").told.tickets.tolist() == list(range(175))
     store.close()

@@ -20,7 +20,7 @@ from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import NO_PROGRESS, Answer, Rewards
 from shortlist.simulation.worlds import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
 
-RUNS = number_of_runs(12, 600)  # of every instance below
+RUNS = number_of_runs(8, 600)  # of every instance below
 QUICK = {"batch": 16, "growth": 0.1}
 LARGE: list[dict[str, int]] = [{"least": 150}, {"rounds": 4}]  # requests, cut into parts
 

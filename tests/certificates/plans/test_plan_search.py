@@ -93,7 +93,7 @@ def test_shares_of_delta_add_up_to_delta() -> None:
 
 
 def test_it_proves_its_choice_with_few_failures() -> None:
-    runs = simulate(PLANS, MEANS, k=40, epsilon=0.05, delta=0.1, runs=5, seed=3)
+    runs = simulate(PLANS, MEANS, k=40, epsilon=0.05, delta=0.1, runs=3, seed=3)
 
     assert not runs.failed.any()
     assert runs.pulls.mean() < 6000
