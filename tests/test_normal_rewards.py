@@ -117,6 +117,32 @@ def test_what_does_not_go_together_is_refused_before_any_pull() -> None:
         shortlist.simulate("certified", [1, 0], k=1, epsilon=1, rewards="normal", sd=[1, 2, 3])
 
 
+def test_an_arm_may_retire_and_the_bound_is_about_the_others() -> None:
+    experiment = Experiment.create(list(OUTPUTS), 1, epsilon=0.5, rewards="normal")
+    best = select(run, arms=OUTPUTS, k=1, epsilon=0.5, rewards="normal", progress=False).top[0]
+    for ticket in experiment.ask(7):
+        experiment.tell(ticket, run(str(ticket.arm), ticket.seed))
+    experiment.retire(best, "sold out")
+    result = experiment.run(run, progress=False)
+    assert best not in result.top
+    assert result.regret_bound is not None
+    assert result.regret_bound <= 0.5
+    with pytest.raises(InvalidInput, match="no worst reward"):
+        Experiment.create(3, 1, budget=100, rewards="normal").retire(0)
+
+
+def test_an_arm_that_always_fails_retires_where_that_was_agreed() -> None:
+    def fragile(design: str, seed: int) -> float:
+        if design == "a":
+            raise OSError("no licence")
+        return run(design, seed)
+
+    how: dict[str, Any] = {"k": 1, "epsilon": 0.5, "rewards": "normal", "retries": 0}
+    result = select(fragile, arms=OUTPUTS, on_failure="retire", progress=False, **how)
+    assert "a" not in result.top
+    assert result.regret_bound is not None
+
+
 def test_lift_is_refused_in_words() -> None:
     result = select(run, arms=OUTPUTS, k=1, epsilon=1, rewards="normal", progress=False)
     with pytest.raises(InvalidInput, match="`lift` must know"):

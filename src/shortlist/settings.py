@@ -251,7 +251,7 @@ class Settings:
             lease=values["lease"],
             retries=values["retries"],
             on_late=checked_late(values["on_late"], values["lease"], model),
-            on_failure=_checked_ending(values["on_failure"], asked.problem),
+            on_failure=_checked_ending(values["on_failure"], asked.problem, algorithm),
             cells=asked.cells,
             control=asked.control,
             timezone=_checked_zone(values["timezone"], asked.problem),
@@ -729,7 +729,13 @@ def checked_late(on_late: object, lease: float | None, model: RewardModel) -> On
     return reward
 
 
-def _checked_ending(on_failure: OnFailure, problem: Problem) -> OnFailure:
+def worst_known(problem: Problem, algorithm: str) -> bool:
+    """Whether there is a reward to tell of a retired arm, with which the search drops it."""
+    unneeded = algorithm == "certified" and not problem.rewards.knows_spread
+    return problem.rewards.has_range or unneeded
+
+
+def _checked_ending(on_failure: OnFailure, problem: Problem, algorithm: str) -> OnFailure:
     if on_failure == "void" and not problem.shared_seeds:
         raise InvalidInput(
             "`on_failure` is 'void', but only shared seeds can be void: every other pull has a seed"
@@ -740,7 +746,7 @@ def _checked_ending(on_failure: OnFailure, problem: Problem) -> OnFailure:
             "`on_failure` is 'retire', but on shared seeds no arm can retire: nothing is proved of"
             " the others then"
         )
-    if on_failure == "retire" and not problem.rewards.has_range:
+    if on_failure == "retire" and not worst_known(problem, algorithm):
         raise InvalidInput(
             "`on_failure` is 'retire', but where rewards have no range no arm can retire: there is"
             " no worst reward"

@@ -170,7 +170,7 @@ def _search_by(
             "where variances are unknown or seeds are shared, only `min_batch` makes rounds fewer",
             max_rounds=max_rounds,
         )
-        return _search_of_differences(problem, rng, certificate, min_batch)
+        return _search_of_differences(problem, rng, retired, certificate, min_batch)
     swaps = log_swaps_of(problem)
     if swaps is not None and not swaps:
         return _only_set(problem)
@@ -246,20 +246,24 @@ def _check_items(problem: Problem, certificate: str) -> None:
 
 
 def _search_of_differences(
-    problem: Problem, rng: np.random.Generator, certificate: str, least: int | None
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired,
+    certificate: str,
+    least: int | None,
 ) -> Search:
     """The search where variances are unknown or seeds are shared."""
     _check_differences(problem, certificate)
     many = not _few(problem) or problem.n_arms > MOST_COMPARED
     alone = not problem.shared_seeds
     if certificate == "split" or (certificate == "auto" and many and alone):
-        return charged_search(problem, rng, least or 0)
+        return charged_search(problem, rng, least or 0, retired)
     if problem.n_arms > MOST_COMPARED:
         raise InvalidInput(
             f"there are {problem.n_arms} arms, but the certificate on differences supports at most"
             f" {MOST_COMPARED}"
         )
-    return differences_search(problem, rng, least)
+    return differences_search(problem, rng, least, retired)
 
 
 def _check_differences(problem: Problem, certificate: str) -> None:

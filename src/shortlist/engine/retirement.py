@@ -18,6 +18,7 @@ from shortlist.engine.log_entries import stretches
 from shortlist.engine.replay import Replica
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
+from shortlist.settings import worst_known
 from shortlist.stores import Event, Kind, RewardRow
 from shortlist.validation import shown
 
@@ -36,7 +37,7 @@ def leaving_arm(known: Replica, label: object) -> int:
         raise unknown_arm("arm", label, labels)
     if problem.shared_seeds:
         raise InvalidInput(f"`arm` is {shown(label)}, but on shared seeds no arm can retire")
-    if not problem.rewards.has_range:
+    if not worst_known(problem, known.settings.algorithm):
         raise InvalidInput(
             f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
             " no worst reward"
@@ -53,9 +54,9 @@ def leaving_arm(known: Replica, label: object) -> int:
 
 
 def may_leave(known: Replica, arm: int) -> bool:
-    """Whether enough arms stay for a choice, of rewards that have a range."""
+    """Whether enough arms stay for a choice, and the search can do without the arm."""
     problem = known.settings.problem
-    may = problem.rewards.has_range and not problem.shared_seeds
+    may = worst_known(problem, known.settings.algorithm) and not problem.shared_seeds
     if not may or not _enough_stay(known, arm):
         return False
     left = known.ledger.retired.keys() | {arm}
@@ -154,6 +155,8 @@ def _worst_of(
 
 def _worst(problem: Problem, told: FloatArray) -> float:
     """The worst reward there is; where none was declared, or where one told is worse, that."""
+    if not problem.rewards.has_range:  # `certified` leaves it out
+        return _any_reward(problem, told)
     low, high = problem.rewards.support
     if problem.minimize:
         return float(np.fmax.reduce(told, initial=high))

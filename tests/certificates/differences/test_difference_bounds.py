@@ -241,6 +241,19 @@ def test_what_others_earned_against_an_arm_counts_but_for_those_that_may_be_best
             assert missing[i, place] >= by_hand
 
 
+def test_what_a_retired_arm_earned_counts_no_more_and_bounds_are_proved_again() -> None:
+    rng, n, level, outside = np.random.default_rng(4), 6, log(20), np.array([1, 4])
+    sums, fewer = PairSums(n, WEIGHTS, SHARP), PairSums(n - 1, WEIGHTS, SHARP)
+    sums.exact.at_zero = rng.normal(1.0, 2.0, (n, n, WEIGHTS.size + 1))
+    fewer.exact.at_zero = sums.exact.at_zero[:5, :5]
+    sums.bounds[:] = -1.0
+    sums.retire(np.arange(n) == 5)
+    assert np.isinf(sums.bounds).all()
+    for k in (1, 2):
+        found = sums._missing(k, outside, level)[:5]
+        assert found == pytest.approx(fewer._missing(k, outside, level))
+
+
 def test_a_bound_that_rests_on_several_arms_is_wrong_with_probability_alpha_at_most() -> None:
     """All sequences of three rows of three arms; the last is best, by leads that are tested."""
     leads, steps, clocks = np.array([0.0, 0.0, EXACT_LEAD]), (-1.0, 1.0), 0.9

@@ -10,11 +10,13 @@ from scipy.stats import binom
 
 from shortlist import FixedConfidence, Normal, Problem, simulate
 from shortlist.arrays import FloatArray
+from shortlist.certificates.charged.search import charged_search
 from shortlist.certificates.differences import fallback
 from shortlist.certificates.differences.bound import PairSums
 from shortlist.certificates.differences.fallback import FIRST_PULLS, TwoStageSample
 from shortlist.certificates.differences.search import DifferencesRace, differences_search
-from shortlist.search import Answer, Pulls, advance, rewards_of
+from shortlist.certificates.frame import Retired, informed
+from shortlist.search import Answer, Pulls, Search, advance, rewards_of
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
 RUNS = number_of_runs(12, 2000)
@@ -240,6 +242,76 @@ def rinott_total(rng: np.random.Generator, n: int, sd: float) -> float:
     h = two_stage_constant(0.05 / (n - 1), 20)
     spread = 1 + 3 * np.sqrt(2 / ((FIRST_PULLS - 1) * n))
     return float(n * h**2 * sd**2 / 0.01 * spread)
+
+
+def left_alone(
+    problem: Problem, means: FloatArray, who: int, when: int, rng: np.random.Generator
+) -> Answer:
+    """A search in which an arm retires in some batch; from then on its rewards are made up."""
+    retired = Retired(problem.n_arms)
+    search = informed(certified_search(problem, np.random.default_rng(1), retired), retired)
+    turn, batch = advance(search, None), 0
+    while isinstance(turn, Pulls):
+        entry = np.repeat(np.arange(turn.arms.size), turn.times)
+        arms = turn.arms[entry]
+        each = means[arms] + rng.standard_normal(arms.size)
+        gone = None if batch < when else np.array([who])
+        each = np.where((gone is not None) & (arms == who), 1e6, each)
+        turn, batch = advance(search, rewards_of(each, entry, turn.arms.size, gone)), batch + 1
+    return turn
+
+
+def certified_search(problem: Problem, rng: np.random.Generator, retired: Retired) -> Search:
+    """The search for few arms, or for many."""
+    if problem.n_arms > 20:
+        return charged_search(problem, rng, 0, retired)
+    return differences_search(problem, rng, None, retired)
+
+
+@pytest.mark.rates
+@pytest.mark.parametrize(("n", "k", "epsilon"), [(4, 1, 0.3), (6, 2, 0.3), (30, 5, 0.8)])
+@pytest.mark.parametrize("who", ["best", "last"])
+def test_the_bound_is_about_the_others_once_an_arm_has_retired(
+    n: int, k: int, epsilon: float, who: str
+) -> None:
+    failed = 0
+    for run in range(RUNS):
+        rng = np.random.default_rng([17, run])
+        means = rng.permutation(np.where(np.arange(n) <= k, 1.01 * epsilon, 0.0))
+        gone = int(means.argmax() if who == "best" else means.argmin())
+        problem = Problem(n, k, FixedConfidence(epsilon, 0.3), Normal())
+        answer = left_alone(problem, means, gone, int(rng.integers(0, 40)), rng)
+        stay = np.arange(n) != gone
+        if gone in answer.top:  # it retired after the end
+            stay[gone] = True
+        lost = np.sort(means[stay])[-k:].mean() - means[answer.top].mean()
+        assert answer.regret_bound is not None
+        failed += lost > answer.regret_bound + 1e-12
+    assert binom.sf(failed - 1, RUNS, 0.3) > 1e-3
+
+
+def test_all_arms_in_play_may_retire_but_k_and_one() -> None:
+    problem = problem_of(5, 1)
+    retired = Retired(5)
+    search = informed(differences_search(problem, np.random.default_rng(1), None, retired), retired)
+    rng, gone, turn = np.random.default_rng(2), 0, advance(search, None)
+    while isinstance(turn, Pulls):
+        entry = np.repeat(np.arange(turn.arms.size), turn.times)
+        each = rng.standard_normal(entry.size)
+        gone = min(3, gone + 1)
+        turn = advance(search, rewards_of(each, entry, turn.arms.size, np.arange(gone)))
+    assert set(turn.top.tolist()) < {3, 4}
+    assert turn.tiers is None
+
+
+def test_a_budget_ends_the_search_of_the_arms_that_stay() -> None:
+    """Many arms: what is left pays for no pull of each of them, or for too few."""
+    for budget in (460, 500):
+        problem = Problem(30, 5, FixedConfidence(0.1, 0.05, budget), Normal())
+        answer = left_alone(problem, np.zeros(30), 7, 0, np.random.default_rng(3))
+        assert answer.regret_bound is None
+        assert 7 not in answer.top.tolist()
+        assert answer.top.size == 5
 
 
 def test_simulated_arms_may_have_a_deviation_each() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import Budget
 from shortlist.certificates.charged.bound import caps_of, charged_bound, charges, inflation
-from shortlist.certificates.frame import MOST_LOOKS, answered, share_of
+from shortlist.certificates.frame import MOST_LOOKS, Retired, answered, continued, share_of
 from shortlist.problem import Problem
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search, moments_of
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search, advance, moments_of
 
 ROUNDING = 2.0**-51  # of a reward, and of a mean of rewards
 # These cost pulls; no bound rests on them.
@@ -214,12 +214,43 @@ class ChargedSearch:
         self.drafted_from = int(APART * self.spent)
 
 
-def charged_search(problem: Problem, rng: np.random.Generator, least: int = 0) -> Search:
+def charged_search(
+    problem: Problem,
+    rng: np.random.Generator,
+    least: int = 0,
+    retired: Retired | None = None,
+) -> Search:
     """Explore until a look is expected to prove the choice, and make it on fresh pulls.
 
     R_T <= epsilon with probability >= 1 - delta for independent normal arms of any variances.
-    Batches that explore have at least `least` pulls."""
+    Batches that explore have at least `least` pulls. When an arm retires the search of the others
+    begins anew."""
+    retired = Retired(problem.n_arms) if retired is None else retired
     state = ChargedSearch(problem, rng)
+    search = _charged(state, least)
+    turn = advance(search, None)
+    while isinstance(turn, Pulls) and not retired.any():
+        reply = yield turn
+        turn = advance(search, reply)
+    if retired.any():
+        return (yield from _without(retired.staying, state, least))
+    assert isinstance(turn, Answer)
+    return turn
+
+
+def _without(stay: IntArray, state: ChargedSearch, least: int) -> Search:
+    """The search of the arms that stay, on fresh pulls."""
+    problem, budget = state.problem, state.budget
+    if budget.total is not None and budget.left < budget.price(stay, np.ones_like(stay)).sum():
+        ranked = np.lexsort((state.ties[stay], -state.explored.means[stay]))
+        return Answer(np.sort(stay[ranked[: problem.k]]), evidence={"certificate": "split"})
+    fewer = problem.among(stay, None if budget.total is None else budget.left)
+    return (yield from continued(stay, lambda own: charged_search(fewer, state.rng, least, own)))
+
+
+def _charged(state: ChargedSearch, least: int) -> Search:
+    """The search as long as no arm retires."""
+    problem, rng = state.problem, state.rng
     first = np.full(problem.n_arms, FIRST_PULLS)
     if not _affords(state, first):
         first = np.full(problem.n_arms, _rows_left(state))

@@ -87,6 +87,7 @@ class PairSums:
         self.size: FloatArray = np.zeros(shape)  # of the numbers that were added up, for rounding
         self.exact = ExactWealths(n_arms, np.append(self.weights, sharp))
         self.bounds: FloatArray = np.full((n_arms, n_arms), np.inf)
+        self.retired: BoolArray = np.zeros(n_arms, dtype=np.bool_)
 
     def bet(self, arms: IntArray, rows: "RowSums", clocks: FloatArray) -> None:
         """Book rows of these arms, differences symmetric about the lead.
@@ -141,6 +142,11 @@ class PairSums:
         self.bounds[pairs] = np.minimum(self.bounds[pairs], least)
         return self.bounds[pairs]
 
+    def retire(self, retired: BoolArray) -> None:
+        """Leave these arms out of all sums, and prove all bounds again without them."""
+        self.retired = retired.copy()
+        self.bounds[:] = np.inf
+
     def _missing(self, k: int, outside: IntArray, level: float) -> FloatArray:
         """What W_ij has to earn, given what others earned against j at lead 0: (arms, outside).
 
@@ -148,6 +154,7 @@ class PairSums:
         nothing is missing: then i is in B or j is not."""
         wealth = np.exp(np.minimum(self._zero_earned(outside) - level, 0.0))
         wealth[outside, np.arange(outside.size)] = 0.0
+        wealth[self.retired] = 0.0
         most = -np.partition(-wealth, k - 1, axis=0)[:k]
         left_out = most[:-1].sum(axis=0) + np.minimum(wealth, most[-1])
         rest = MORE - (wealth.sum(axis=0) - left_out)

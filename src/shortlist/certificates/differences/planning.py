@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.differences.bound import RowSums
 
 # Constants of the certificate "differences" that cost pulls; no bound rests on them.
@@ -56,17 +56,23 @@ class Comparisons:
         """Mean difference of every pair; 0 where there is none."""
         return self.leads / np.maximum(self.rows, 1)
 
-    def effects(self) -> FloatArray:
+    def effects(self, retired: BoolArray | None = None) -> FloatArray:
         """Arm effects fitted to all mean differences, weighted by their precision: (n,).
 
         Arms that were not pulled together are compared through others, so that seeds which only
-        one of them has seen do not count."""
-        weights = self.rows / self.variances()
+        one of them has seen do not count. Retired arms come last."""
+        stay = np.arange(len(self.rows)) if retired is None else np.flatnonzero(~retired)
+        effects: FloatArray = np.full(len(self.rows), -np.inf)
+        effects[stay] = self._effects(np.ix_(stay, stay))
+        return effects
+
+    def _effects(self, pairs: tuple[IntArray, ...]) -> FloatArray:
+        weights = (self.rows / self.variances())[pairs]
         np.fill_diagonal(weights, 0.0)
         laplacian = np.diag(weights.sum(1)) - weights
         # one effect is free: fix their sum
         system = laplacian + weights.sum() / weights.shape[0] ** 2
-        pulled = (weights * self.mean_leads()).sum(0)
+        pulled = (weights * self.mean_leads()[pairs]).sum(0)
         effects: FloatArray = np.linalg.solve(system, pulled)
         return effects
 

@@ -32,7 +32,7 @@ from shortlist.certificates.differences.planning import (
     ranged_clocks,
     sharp_clocks,
 )
-from shortlist.certificates.frame import answered
+from shortlist.certificates.frame import Retired, answered
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.items.planning import open_pairs
 from shortlist.problem import Problem
@@ -73,9 +73,12 @@ class Course:
 class DifferencesRace:
     """Bounds on all leads, the present choice, and the arms in play; all in units of epsilon."""
 
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+    def __init__(
+        self, problem: Problem, rng: np.random.Generator, retired: Retired | None = None
+    ) -> None:
         n, k = problem.n_arms, problem.k
         self.problem = problem
+        self.retired = Retired(n) if retired is None else retired
         # the two-stage sample needs independent normal arms
         shared = problem.shared_seeds
         self.fallback = None if shared else TwoStageSample(n, k, problem.delta)
@@ -97,7 +100,13 @@ class DifferencesRace:
     def take(self, arms: IntArray, rewards: FloatArray) -> None:
         """Bet on rows of these arms, (rows, arms), and choose again.
 
-        The first batch is not bet on: it only fixes clocks."""
+        The first batch is not bet on: it only fixes clocks. Rewards of retired arms are made up."""
+        stay = ~self.retired.arms[arms]
+        if stay.any():
+            self._add(arms[stay], rewards[:, stay])
+        self.choose()
+
+    def _add(self, arms: IntArray, rewards: FloatArray) -> None:
         rows = rewards / self.problem.epsilon
         self.course.farthest = max(self.course.farthest, float(np.abs(rows).max()))
         told = row_sums(rows)
@@ -109,7 +118,6 @@ class DifferencesRace:
         if self.fallback is not None:
             for place, arm in enumerate(arms.tolist()):
                 self.fallback.take(arm, rows[:, place])
-        self.choose()
 
     def _bet(self, arms: IntArray, rewards: FloatArray, told: RowSums) -> None:
         """Bet on rows of these arms; clocks and centres rest on earlier batches."""
@@ -131,7 +139,10 @@ class DifferencesRace:
 
     def choose(self) -> None:
         """Choose by the effects, or as the samples say if that loses less."""
-        ranked = best_first(self.compared.effects(), self.ties)
+        gone = self.retired.arms
+        if (gone != self.sums.retired).any():
+            self.sums.retire(gone)
+        ranked = best_first(self.compared.effects(gone), self.ties)
         by_effects = ranked[: self.problem.k]
         self._divide(by_effects)
         loss = self.loss()
@@ -145,7 +156,7 @@ class DifferencesRace:
 
     def _chosen_by_samples(self, sample: TwoStageSample) -> IntArray:
         """The choice, with the places of arms with complete samples given to the best of these."""
-        done = sample.complete
+        done = sample.complete & ~self.retired.arms
         kept = self.top[~done[self.top]]
         ranked = best_first(np.where(done, sample.means(), -np.inf), self.ties)
         return np.append(kept, ranked[: self.problem.k - kept.size])
@@ -153,7 +164,7 @@ class DifferencesRace:
     def _divide(self, top: IntArray) -> None:
         """Choose these arms, and bound the leads of all others over them."""
         self.top = np.sort(top)
-        self.outside = np.setdiff1d(np.arange(self.problem.n_arms), top)
+        self.outside = np.setdiff1d(self.retired.staying, top)
         self.raced = self.sums.update(self.top, self.outside, self.level)
         self.bounds = self.raced
         if self.fallback is not None:
@@ -202,13 +213,17 @@ class DifferencesRace:
 
 
 def differences_search(
-    problem: Problem, rng: np.random.Generator, least: int | None = None
+    problem: Problem,
+    rng: np.random.Generator,
+    least: int | None = None,
+    retired: Retired | None = None,
 ) -> Search:
     """Pull arms in doubt equally often until no matching of bounds exceeds K epsilon.
 
     R_T <= its bound with probability >= 1 - delta, whenever it ends, for normal rewards of any
-    variances, and on shared seeds for rewards with a range. Batches have at least `least` pulls."""
-    race = DifferencesRace(problem, rng)
+    variances, and on shared seeds for rewards with a range. Batches have at least `least` pulls.
+    Pairs with retired arms end."""
+    race = DifferencesRace(problem, rng, retired)
     yield from _pull(race, _affordable(race, planning.FIRST_ROWS, least))
     while True:
         bound = race.loss()
@@ -270,7 +285,8 @@ def _complete(race: DifferencesRace, sample: TwoStageSample) -> Generator[Pulls,
     assert reply.each is not None, "drivers send single rewards where rewards are normal"
     parts = np.split(reply.each, np.cumsum(times)[:-1])
     for arm, own in zip(arms.tolist(), parts, strict=True):
-        sample.take(arm, own / race.problem.epsilon)
+        if not race.retired.arms[arm]:
+            sample.take(arm, own / race.problem.epsilon)
     race.choose()
     return True
 
@@ -283,7 +299,7 @@ def _answer(race: DifferencesRace, bound: float) -> Answer:
     }
     if race.problem.shared_seeds:
         evidence["correlation"] = race.course.correlation
-    before = race.sums.bounds < -race.blur
+    before = None if race.retired.any() else race.sums.bounds < -race.blur
     return answered(race.problem, race.top, bound * race.problem.epsilon, evidence, before)
 
 
