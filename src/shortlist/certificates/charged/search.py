@@ -224,7 +224,7 @@ def charged_search(
 
     R_T <= epsilon with probability >= 1 - delta for independent normal arms of any variances.
     Batches that explore have at least `least` pulls. When an arm retires the search of the others
-    begins anew."""
+    begins again, with nothing of the past."""
     retired = Retired(problem.n_arms) if retired is None else retired
     state = ChargedSearch(problem, rng)
     search = _charged(state, least)
@@ -239,7 +239,7 @@ def charged_search(
 
 
 def _without(stay: IntArray, state: ChargedSearch, least: int) -> Search:
-    """The search of the arms that stay, on fresh pulls."""
+    """The search of the remaining arms, on fresh pulls."""
     problem, budget = state.problem, state.budget
     if budget.total is not None and budget.left < budget.price(stay, np.ones_like(stay)).sum():
         ranked = np.lexsort((state.ties[stay], -state.explored.means[stay]))
