@@ -47,7 +47,7 @@ mutants: install
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check \
-		--constraint constraints-lowest.txt --editable '.[plot,serve]' \
+		--constraint constraints-lowest.txt --editable '.[parquet,plot,serve]' \
 		hypothesis mpmath pandas polars pytest pytest-cov pytest-xdist
 	.venv-lowest/bin/pytest -n auto
 

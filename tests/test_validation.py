@@ -251,7 +251,7 @@ def test_an_option_keeps_to_the_range_of_its_type() -> None:
 
 
 def test_the_limits_are_those_that_the_docs_state() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "select.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "errors.md").read_text()
     for limit in (
         MOST_ARMS,
         MOST_RUNS,

@@ -34,6 +34,7 @@ from shortlist.wire import error_of, result_of
 NOT_FROM_AFAR = {
     "history",
     "of",
+    "opened_blocks",
     "pace",
     "pulls_counted",
     "store",

@@ -350,7 +350,7 @@ def _draw(
         ax.errorbar(
             pulls,
             value,
-            yerr=(value - low, high - value),
+            yerr=[(value - low).tolist(), (high - value).tolist()],
             color=colour,
             fmt=marker if until else f"{marker}-",
             label=f"{name}, until epsilon" if until else name,
