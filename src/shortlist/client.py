@@ -20,7 +20,7 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel, labels_to_keep
 from shortlist.cells import ItemsGiven
 from shortlist.engine import Experiment, Handout, Receipt, State, Status, Ticket, import_lines
-from shortlist.engine.blocks import Assignment, CountsReceipt, Shares
+from shortlist.engine.blocks import Assignment, CountsReceipt, Shares, doubt_refused
 from shortlist.engine.live import CountsGiven, MetricsGiven, checked_block
 from shortlist.engine.locate import checked_name, the_only
 from shortlist.engine.log_entries import (
@@ -604,7 +604,9 @@ class Client(Runnable):
         body: Json = {"block": checked_block(block), "counts": counts_to_json(counts)}
         if metrics is not None:
             body["metrics"] = metrics_to_json(metrics)
-        return CountsReceipt(**self._call("POST", "/counts", body))
+        receipt = CountsReceipt(**self._call("POST", "/counts", body))
+        doubt_refused(receipt)
+        return receipt
 
     def void_block(self, block: str, reason: str) -> CountsReceipt:
         """Leave out a block of a live test whose data were lost.

@@ -233,8 +233,15 @@ def test_chances_without_squares_are_those_of_rewards_of_the_largest_variance(
         np.testing.assert_allclose(test.status().arms.chances, expected, atol=0.01)
 
 
-def test_a_block_whose_visitors_do_not_fit_its_shares_counts_nothing() -> None:
-    test = live()
+@pytest.mark.parametrize("kind", ["memory", "http"])
+def test_a_block_whose_visitors_do_not_fit_its_shares_counts_nothing(
+    kind: str, tmp_path: Path
+) -> None:
+    with place(kind, tmp_path) as here:
+        refuse_a_block(create(PAGES, 1, store=here, epsilon=0.01, per_day=300, rewards="binary"))
+
+
+def refuse_a_block(test: Any) -> None:
     test.shares("monday")
     test.tell_counts("monday", {"a": (100, 60), "b": (100, 40), "c": (100, 30)})
     before = test.result(partial=True)
@@ -251,6 +258,7 @@ def test_a_block_whose_visitors_do_not_fit_its_shares_counts_nothing() -> None:
         before.pulls,
     )
     assert "1 left out" in str(test.status())
+    assert "block 'tuesday' was refused, so nothing of it counts" in " ".join(after.notes)
 
 
 @pytest.mark.parametrize("kind", PLACES)

@@ -216,11 +216,18 @@ class BlockReplica(Replica):
         return None if bound is None else bound * self.settings.problem.rewards.scale
 
     def _notes(self, chosen: Collection[int]) -> tuple[str, ...]:
-        """Void blocks, and leads that change, once there is something to look at."""
+        """Void and refused blocks, and leads that change, once there is something to look at."""
+        blocks = self.blocks.all
         void = [
             f"block {block.name!r} is void, so nothing of it counts: {printable(block.void)}"
-            for block in self.blocks.all
+            for block in blocks
             if block.void is not None
+        ]
+        void += [
+            f"block {block.name!r} was refused, so nothing of it counts: its numbers of visitors do"
+            " not agree with its shares"
+            for block in blocks[: self.blocks.passed]
+            if block.refused and block.void is None
         ]
         counted = self.blocks.counted
         if not counted:

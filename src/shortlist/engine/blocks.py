@@ -20,7 +20,7 @@ from shortlist.certificates.drift.secondary_metrics import MetricTest
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.confidence import delta_of
 from shortlist.driver import Outcome, to_unit_scale, to_user_scale
-from shortlist.errors import ShortlistError, StoreDamaged
+from shortlist.errors import ShortlistError, StoreDamaged, caution
 from shortlist.interim import Tally
 from shortlist.problem import Problem, Traffic
 from shortlist.result.arm_results import BlockLeads, MetricLift, metric_lift
@@ -62,6 +62,12 @@ class CountsReceipt:
     #: the end
     state: str
     reason: str = ""  #: why it waits, was refused or is void
+
+
+def doubt_refused(receipt: CountsReceipt) -> None:
+    """Warn of a block that was refused."""
+    if receipt.state == "refused":
+        caution(f"block {receipt.block!r} does not count: {receipt.reason}")
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from shortlist.engine.blocks import (
     TestBlock,
     assigned_arm,
     counting,
+    doubt_refused,
     opening,
     voiding,
 )
@@ -187,8 +188,7 @@ class Live:
         """
         given = named("metrics", metrics)
         receipt = self._tell_counts(checked_block(block), _collected(counts), given)
-        if receipt.state == "refused":
-            caution(f"block {receipt.block!r} does not count: {receipt.reason}")
+        doubt_refused(receipt)
         return receipt
 
     @retried
