@@ -652,7 +652,7 @@ def void_block(block: str, reason: str, store: str, name: str | None) -> None:
 
 def note_receipt(receipt: "CountsReceipt") -> None:
     """Say on stderr what became of a block, and why."""
-    reasons = {"waiting": receipt.reason, "unused": "the test has ended"}  # a refusal was said
+    reasons = {"waiting": receipt.reason, "unused": "the test has ended"}  # a refusal has a warning
     because = f": {reasons[receipt.state]}" if receipt.state in reasons else ""
     note(f"block {receipt.block!r}: {receipt.state}{because}")
 
