@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py"))
 SECONDS = 5.0  # of a processor, so that a busy machine fails no test
 BOUND = r"^At most 0\.\d+ of mean reward is lost, with 0\.95 confidence\.$"
+AHEAD = r"( \([\d,]+ more cells? asked for ahead\))?$"
 HARNESSES = {  # each in an environment of its own, and slow to import
     "with_dspy.py": "dspy",
     "with_inspect_ai.py": "inspect_ai",
@@ -20,7 +21,7 @@ HARNESSES = {  # each in an environment of its own, and slow to import
 }
 PRINTED = {  # what must be in the output of every script
     "async_calls.py": (
-        r"^2 of 6 arms, chosen by certified with [\d,]+ pulls that cost 0\.\d+$",
+        r"^2 of 6 arms, chosen by certified with [\d,]+ pulls that cost 0\.\d+" + AHEAD,
         BOUND,
         r"^\d{3} of 1,200 calls, \$0\.\d+$",
         r"^Again: (huge, large|large, huge) after 0 more calls$",
@@ -67,7 +68,7 @@ PRINTED = {  # what must be in the output of every script
         r"^\d{1,3} of 600 evaluations$",
     ),
     "with_inspect_ai.py": (
-        r"^1 of 4 arms, chosen by certified with \d+ pulls that cost [\d,]+$",
+        r"^1 of 4 arms, chosen by certified with \d+ pulls that cost [\d,]+" + AHEAD,
         r"^  beta +\d+ ",
         r"^4 logs, [123]?\d?\d of 400 samples$",
     ),
