@@ -16,6 +16,7 @@ from shortlist.simulation.worlds import Bandit
 
 ATTACKS = Path(__file__).parent / "attack"
 PAGES = Path(__file__).parent / "house"
+PROOFS = Path(__file__).parent / "certificates"
 # A busy machine is no failure, and `make test` tries the same few examples in every run.
 settings.register_profile(
     "shortlist",
@@ -35,22 +36,20 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the attacks, and run what repeats others without the tracer of coverage, which would
-    double its time: statistical tests, attacks, pages, and all seeds but the first."""
+    double its time: statistical tests, pages, and all seeds but the first. Tests of certificates
+    keep it, for all their lines must be run."""
     for item in items:
         if item.path.is_relative_to(ATTACKS):
             item.add_marker("attack")
-        repeated = isinstance(item, pytest.Function) and _seed(item) > 0
-        if repeated or item.path.is_relative_to(PAGES) or _is_marked(item, "rates", "attack"):
+        proves = item.path.is_relative_to(PROOFS)
+        repeated = isinstance(item, pytest.Function) and _seed(item) > 0 and not proves
+        if repeated or item.path.is_relative_to(PAGES) or item.get_closest_marker("rates"):
             item.add_marker("no_cover")
 
 
 def _seed(item: pytest.Function) -> int:
     """The place of its seed among those that the test is run with."""
     return int(item.callspec.indices.get("seed", 0)) if hasattr(item, "callspec") else 0
-
-
-def _is_marked(item: pytest.Item, *names: str) -> bool:
-    return any(item.get_closest_marker(name) for name in names)
 
 
 @pytest.fixture(scope="session")
