@@ -116,6 +116,7 @@ def test_if_the_time_is_over_at_once_there_is_an_empty_table() -> None:
     assert found.points == ()
     assert "Left out" in str(found)
     assert found.to_frame("pandas").empty
+    assert len(found.plot().axes) == 1  # empty, and no warning
 
 
 def test_progress_rises_to_the_whole() -> None:

@@ -375,7 +375,8 @@ def _frame(axes: Sequence["Axes"], epsilons: Sequence[float]) -> None:
     axes[-1].set_xlabel("mean pulls")
     axes[-1].set_xscale("log")
     axes[0].set_ylim(bottom=0)
-    axes[0].legend(frameon=False, fontsize=8)
+    if axes[0].get_legend_handles_labels()[0]:  # none if the time was up before any runs ended
+        axes[0].legend(frameon=False, fontsize=8)
     for ax in axes:
         ax.grid(color="0.92", linewidth=0.8)
         ax.set_axisbelow(True)
