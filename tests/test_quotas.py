@@ -105,9 +105,11 @@ def test_an_algorithm_that_knows_no_constraints_refuses_them() -> None:
         select(quotas=QUOTAS, algorithm="sar")
 
 
-def test_features_do_not_go_with_quotas() -> None:
-    with pytest.raises(InvalidInput, match="`features` and a constraint are given"):
-        select(quotas=QUOTAS, features=[[float(place)] for place in range(6)])
+def test_linear_means_do_not_go_with_quotas_but_features_may_guide() -> None:
+    features = [[float(place)] for place in range(6)]
+    with pytest.raises(InvalidInput, match="`linear` and a constraint are given"):
+        select(quotas=QUOTAS, features=features, linear=True)
+    assert len(select(quotas=QUOTAS, features=features).top) == 2
 
 
 def test_an_arm_refuses_a_group_that_is_no_name() -> None:

@@ -338,9 +338,9 @@ class Problem:
             if self.items is not None:
                 rule = "only guide pulls without a test set"
                 raise InvalidInput(f"`features` and `items` are given, but features {rule}")
-            if self.constraint is not None:
-                rule = "only guide pulls where every set of k arms may be chosen"
-                raise InvalidInput(f"`features` and a constraint are given, but features {rule}")
+            if self.constraint is not None and self.features.declared:
+                rule = "the linear bound is about all sets of k arms"
+                raise InvalidInput(f"`linear` and a constraint are given, but {rule}")
         if self.shared_seeds:
             self._check_shared()
         if self.costs is None and isinstance(self.goal.budget, float):

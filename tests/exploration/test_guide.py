@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from shortlist.constraints import Quotas
 from shortlist.exploration.guide import ArmMoments, FeatureGuide
 from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.prices import exploring
@@ -102,3 +103,25 @@ def test_the_split_certificate_is_guided_and_keeps_its_promise() -> None:
 def test_few_arms_refuse_features_that_are_not_declared() -> None:
     with pytest.raises(shortlist.errors.UnsupportedGoal, match="is not guided by them"):
         shortlist.simulate("certified", MEANS[:9], k=2, epsilon=0.1, features=X[:9])
+
+
+QUOTAS = Quotas([arm % 3 for arm in range(300)], dict.fromkeys(range(3), (8, 12)), k=30)
+
+
+@pytest.mark.parametrize("given", [{}, {"rewards": "gaussian", "sd": 0.4}])
+def test_features_guide_under_quotas_too(given: dict[str, object]) -> None:
+    assert regret(X, constraint=QUOTAS, **given) < 0.7 * regret(None, constraint=QUOTAS, **given)
+
+
+def test_features_of_pure_noise_do_little_harm_under_quotas() -> None:
+    noise = np.random.default_rng(1).normal(size=X.shape)
+    assert regret(noise, constraint=QUOTAS) < 1.2 * regret(None, constraint=QUOTAS)
+
+
+def test_guided_certificates_under_quotas_take_fewer_pulls() -> None:
+    given = {"k": 30, "epsilon": 0.05, "delta": 0.1, "constraint": QUOTAS, "runs": 2, "seed": 3}
+    given |= {"certificate": "split"}
+    guided = shortlist.simulate("certified", MEANS, features=X, **given)  # type: ignore[arg-type]
+    alone = shortlist.simulate("certified", MEANS, **given)  # type: ignore[arg-type]
+    assert guided.pulls.mean() < 0.8 * alone.pulls.mean()
+    assert not guided.failed.any()

@@ -374,7 +374,8 @@ class PricedPosterior(Posterior):
     def arm_losses(self, rng: np.random.Generator) -> FloatArray:
         """Expected distance on the wrong side of its price, tempered posterior: (arms,)."""
         chosen, prices = self.priced(rng)
-        tempered = np.exp(tuning.TEMPER * self._log) * self.prior  # (rows, grid)
+        prior = self.prior if self._row_prior is None else self._row_prior
+        tempered = np.exp(tuning.TEMPER * self._log) * prior  # (rows, grid)
         return self._beyond(chosen, prices, tempered / tempered.sum(axis=1, keepdims=True))
 
     def total_loss(self, chosen: BoolArray, prices: Prices) -> float:
