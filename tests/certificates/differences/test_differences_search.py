@@ -304,6 +304,47 @@ def test_all_arms_in_play_may_retire_but_k_and_one() -> None:
     assert turn.tiers is None
 
 
+def test_an_arm_may_retire_while_its_sample_is_completed() -> None:
+    """Ties end by samples: batches in which every arm has another number of pulls."""
+    problem, retired = problem_of(4, 1, 0.3), Retired(4)
+    search = informed(differences_search(problem, np.random.default_rng(1), None, retired), retired)
+    rng, gone, turn = np.random.default_rng(1), None, advance(search, None)
+    while isinstance(turn, Pulls):
+        entry = np.repeat(np.arange(turn.arms.size), turn.times)
+        each = 0.6 * rng.standard_normal(entry.size)
+        if gone is None and np.ptp(turn.times):
+            gone = turn.arms[:1]
+        turn = advance(search, rewards_of(each, entry, turn.arms.size, gone))
+    assert gone is not None
+    assert gone[0] not in turn.top
+    assert turn.regret_bound is not None
+    assert turn.regret_bound <= problem.epsilon
+
+
+def test_all_arms_stay_in_play_where_only_rounding_is_missing() -> None:
+    race = DifferencesRace(problem_of(4, 1), np.random.default_rng(1))
+    race.bounds = np.zeros_like(race.bounds)
+    race.choose_arms()
+    assert race.play.tolist() == [0, 1, 2, 3]
+
+
+def test_all_arms_of_a_batch_may_retire_at_once() -> None:
+    """Two of four arms are ahead; once the others are out of play, both retire."""
+    problem, retired = problem_of(4, 1), Retired(4)
+    search = informed(differences_search(problem, np.random.default_rng(1), None, retired), retired)
+    rng, gone, turn = np.random.default_rng(1), None, advance(search, None)
+    while isinstance(turn, Pulls):
+        entry = np.repeat(np.arange(turn.arms.size), turn.times)
+        each = (turn.arms[entry] < 2) + 0.3 * rng.standard_normal(entry.size)
+        if turn.arms.tolist() == [0, 1]:
+            gone = turn.arms
+        turn = advance(search, rewards_of(each, entry, turn.arms.size, gone))
+    assert gone is not None
+    assert not set(turn.top.tolist()) & {0, 1}
+    assert turn.regret_bound is not None
+    assert turn.regret_bound <= problem.epsilon
+
+
 def test_a_budget_ends_the_search_of_the_arms_that_stay() -> None:
     """Many arms: what is left pays for no pull of each of them, or for too few."""
     for budget in (460, 500):

@@ -172,12 +172,6 @@ class DifferencesRace:
             self.bounds = np.minimum(self.raced, sampled)
 
     @property
-    def samples(self) -> TwoStageSample:
-        """The two-stage samples, on own seeds."""
-        assert self.fallback is not None
-        return self.fallback
-
-    @property
     def blur(self) -> float:
         """What rounding of the rewards can add to the loss in all."""
         mean = ROUNDING * self.course.farthest + self.problem.blur / self.problem.epsilon
