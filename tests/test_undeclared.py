@@ -66,10 +66,11 @@ def test_rewards_in_0_1_are_treated_as_if_that_had_been_declared(binary: bool) -
     asked: dict[str, Any] = {"arms": 8, "k": 2, "budget": 300, "progress": False}
     undeclared = shortlist.select(pull, **asked)
     declared = shortlist.select(pull, rewards=(0, 1), **asked)
-    assert undeclared.to_dict() | {"seconds": 0} == declared.to_dict() | {"seconds": 0}
-    said = "Intervals take rewards to lie from 0 to 1, which was not declared."
-    assert said in str(undeclared)
-    assert said not in str(declared)
+    note = "intervals take rewards to lie from 0 to 1, which was not declared"
+    same = declared.to_dict() | {"seconds": 0, "notes": [note]}
+    assert undeclared.to_dict() | {"seconds": 0} == same
+    assert f"Note: {note}" in str(undeclared)
+    assert declared.notes == ()
 
 
 FOR_A_BUDGET = [name for name, each in ALGORITHMS.items() if FixedBudget in each.goals]
@@ -87,6 +88,7 @@ def test_nothing_is_guaranteed_of_rewards_that_were_not_declared(algorithm: str)
         while tickets := experiment.ask(100):
             experiment.tell_many([(ticket, low + rng.random()) for ticket in tickets])
             assert experiment.status().bound is None
+            assert any("not declared" in note for note in experiment.status().notes) == (low == 0)
             assert all(progress.bound is None for _, progress in experiment.history())
             assert experiment.result(partial=True).regret_bound is None
 

@@ -77,7 +77,7 @@ def test_honest_rewards_are_noted_at_most_as_often_as_the_level_says(
 @pytest.mark.parametrize(
     ("share", "k", "asked"),
     [
-        (0.02, 1, {"arms": 2, "budget": 30}),
+        (0.02, 1, {"arms": 2, "budget": 30, "rewards": "binary"}),
         (0.001, 1, {"arms": 3, "epsilon": 0.1, "rewards": "binary"}),
         (0.95, 1, {"arms": 5, "epsilon": 0.2, "rewards": "binary"}),
     ],

@@ -42,6 +42,7 @@ from shortlist.result import Result
 from shortlist.result.arm_results import MetricLift, MetricOfPulls
 from shortlist.result.cells import EvaluatedCell
 from shortlist.result.result import Ending
+from shortlist.reward_models import Undeclared, Unranged
 from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards, total_before
 from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News, RewardRow, Store
@@ -91,6 +92,7 @@ def _feasible(constraint: Constraint, order: IntArray, k: int, retired: int) -> 
 
 NO_ARMS = np.empty(0, dtype=np.int64)
 NOTHING = Pulls(NO_ARMS, NO_ARMS)
+UNDECLARED = "intervals take rewards to lie from 0 to 1, which was not declared"
 
 
 class Replay:
@@ -444,12 +446,20 @@ class Replica:
             budget=self.settings.problem.goal.budget,
             bound=self._bound(),
             warnings=self.replay.checks.warnings,
-            notes=self.replay.checks.notes,
+            notes=self.notes,
             live=self.live(),
             unit=self.settings.unit,
             period=self.period(),
             broken=tuple(said for metric in self.metrics() for said in metric.sentences()),
         )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Unusual rewards, and what intervals rest on where no kind of rewards was declared."""
+        rewards = self.ledger.seen(self.settings.problem).rewards
+        if not isinstance(rewards, Undeclared) or isinstance(rewards, Unranged):
+            return self.replay.checks.notes
+        return (UNDECLARED, *self.replay.checks.notes) if self.ledger.made else ()
 
     @property
     def progress(self) -> Progress:
@@ -568,7 +578,7 @@ class Replica:
             unused=0 if items is None else self.ledger.paid - result.pulls,
             metrics=self.metrics(),
         )
-        return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
+        return result.doubted(self.replay.checks.warnings, self.notes)
 
     def _spending(self) -> FloatArray:
         """The cost of the pulls of every arm that were made and told: (n,)."""

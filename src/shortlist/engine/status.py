@@ -117,9 +117,7 @@ class Status(Tabular):
     bound: float | None = None
     #: why the guarantee does not hold: the rewards refute the declaration
     warnings: tuple[str, ...] = ()
-    notes: tuple[
-        str, ...
-    ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
+    notes: tuple[str, ...] = ()  #: unusual rewards, which can be chance, and what intervals rest on
     #: pulls that were not made, of retired arms, which the search counts as the worst reward, or on
     #: void seeds, which it does not count
     undrawn: int = 0

@@ -40,7 +40,7 @@ from shortlist.regret import ROUNDING
 from shortlist.result.arm_results import ArmResult, BlockLeads, LabelT, Lift, MetricLift, lift_of
 from shortlist.result.cells import EvaluatedCells
 from shortlist.result.plots import frame_of
-from shortlist.reward_models import RewardModel, Undeclared, Unranged, check_spread
+from shortlist.reward_models import RewardModel, Undeclared, check_spread
 from shortlist.search import Answer, Tiers
 
 
@@ -117,7 +117,7 @@ class Result(Tabular, Generic[LabelT]):
     control: LabelT | None = field(default=None, repr=False)  #: label of the control, if given
     unit: str | None = field(default=None, repr=False)  #: unit of tables; figures are raw
     warnings: tuple[str, ...] = ()  #: how the rewards refute the declaration: no guarantee holds
-    notes: tuple[str, ...] = ()  #: unusual rewards, which can be chance
+    notes: tuple[str, ...] = ()  #: unusual rewards, which can be chance; what intervals rest on
     #: secondary metrics that were told, compared with the control; `broken` of each names the arms
     #: that surely break a guardrail
     metrics: tuple[MetricLift[LabelT], ...] = field(default=(), repr=False)
@@ -351,7 +351,6 @@ class Result(Tabular, Generic[LabelT]):
         lines = (
             self.verdict,
             self._linear(),
-            self._undeclared(),
             self._uncounted(),
             self._limits(),
             self._retired(),
@@ -367,12 +366,6 @@ class Result(Tabular, Generic[LabelT]):
         more += [table for metric in self.metrics for table in metric.tables()]
         every = [arms, *more]  # with an empty line between two
         return (*(replace(each, verdict=f"{each.verdict}\n") for each in every[:-1]), every[-1])
-
-    def _undeclared(self) -> str:
-        """What intervals rest on where no kind of rewards was declared."""
-        if not isinstance(self.rewards, Undeclared) or isinstance(self.rewards, Unranged):
-            return ""
-        return "Intervals take rewards to lie from 0 to 1, which was not declared."
 
     def _linear(self) -> str:
         """The test of means that were declared linear, in a sentence; "" without a declaration."""
