@@ -8,7 +8,9 @@ test with confidence sequences of differences on days of the same kind: visitors
 by the pages that may still be best, and it ends when no page can be better than the leader by more
 than epsilon. Levels: "weekdays" are 0.7 times as high at weekends, "evening" rises from 0.7 to 1.3
 within every day. With `--http` counts go through a service. With `--costs` one page costs four
-times as much."""
+times as much. With `--control` the worst page is the control, which keeps its visitors to the end,
+and the table has mean days with and without. With `--novelty` it is how many tests of a week note
+that a lead changed: of a page whose excess fades, of steady leads, and of three equal pages."""
 
 import argparse
 from collections import deque
@@ -56,10 +58,15 @@ def day_of(
 
 
 def live(
-    rates: FloatArray, level: Level, rng: np.random.Generator, create: Callable[..., Any], arms: Any
+    rates: FloatArray,
+    level: Level,
+    rng: np.random.Generator,
+    create: Callable[..., Any],
+    arms: Any,
+    **more: Any,
 ) -> Outcome:
     """A live test: shares every morning, counts of a day three days later."""
-    settings: Any = {"epsilon": EPSILON, "delta": DELTA, "per_day": PER_DAY, "delay": DELAY}
+    settings: Any = {"epsilon": EPSILON, "delta": DELTA, "per_day": PER_DAY, "delay": DELAY} | more
     test = create(arms, 1, rewards="binary", seed=int(rng.integers(2**31)), **settings)
     waiting: deque[tuple[str, Day]] = deque()
     for day in range(LONGEST):
@@ -143,6 +150,61 @@ def row(family: str, level: str, method: str, outcomes: list[tuple[FloatArray, O
     )
 
 
+def controlled(family: str, runs: int, seed: int) -> None:
+    """Mean days without a control and with the worst page as control."""
+    days: list[tuple[int, int]] = []
+    with places(http=False) as create:
+        for run in range(runs):
+            rates = np.random.default_rng([seed, run]).permutation(FAMILIES[family])
+            worst = {"control": PAGES[int(rates.argmin())]}
+            took = [
+                live(
+                    rates,
+                    LEVELS["steady"],
+                    np.random.default_rng([seed, run]),
+                    create,
+                    PAGES,
+                    **each,
+                )
+                for each in ({}, worst)
+            ]
+            days.append((took[0][1], took[1][1]))
+    alone, with_one = np.mean(days, axis=0)
+    print(f"| {family} | {alone:.1f} | {with_one:.1f} |", flush=True)
+
+
+NOVEL = ["a", "b", "c"]
+STEADY = np.array([0.048, 0.04, 0.04])
+FADES = np.array([0, 0, 0.4])  # excess at the start, of which half is gone every two days
+WEEKS: dict[str, Callable[[int], FloatArray]] = {
+    "novelty": lambda day: STEADY * (1 + FADES * 0.5 ** ((day + 0.5) / 2)),
+    "steady leads": lambda _: STEADY,
+    "three equal pages": lambda _: np.full(3, 0.04),
+}
+
+
+def noted(name: str, runs: int, seed: int) -> None:
+    """How many tests of a week note a change of a lead."""
+    rates = WEEKS[name]
+    changed, misled, told = 0, 0, 0
+    for run in range(seed, seed + runs):
+        rng = np.random.default_rng([9, run])
+        test = Experiment.create(NOVEL, 1, epsilon=0.005, delta=0.1, per_day=8640, rewards="binary")
+        for day in range(7):
+            opened = test.shares(f"day {day}")
+            shares = np.array(list(opened.percent.values())) / 100
+            times = rng.multinomial(8640, shares)
+            sums = rng.binomial(times, rates(day))
+            rows = zip(NOVEL, times.tolist(), sums.tolist(), strict=True)
+            test.tell_counts(opened.block, {page: (came, won) for page, came, won in rows})
+        result = test.result(partial=True)
+        found = any("seems to have changed" in note for note in result.notes)
+        changed += found
+        misled += result.top == ("c",)
+        told += found and result.top == ("c",)
+    print(f"| {name} | {changed} of {runs} | {told} of {misled} |", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -152,7 +214,19 @@ def main() -> None:
     parser.add_argument("--level", choices=LEVELS, action="append")
     parser.add_argument("--http", action="store_true")
     parser.add_argument("--costs", action="store_true")
+    parser.add_argument("--control", action="store_true")
+    parser.add_argument("--novelty", action="store_true")
     asked = parser.parse_args()
+    if asked.control:
+        print("| family | days, mean | with a control |\n|---|---|---|")
+        for family in asked.family or FAMILIES:
+            controlled(family, asked.runs, asked.seed)
+        return
+    if asked.novelty:
+        print("| pages | change noted | of tests that choose page c |\n|---|---|---|")
+        for name in WEEKS:
+            noted(name, asked.runs, asked.seed)
+        return
     arms: Any = [Arm(page, cost=4.0 if page == PAGES[0] else 1.0) for page in PAGES]
     print("| family | level | method | days, median | 90 % | most | more than epsilon lost |")
     print("|---|---|---|---|---|---|---|")
