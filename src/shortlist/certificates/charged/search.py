@@ -224,7 +224,7 @@ def charged_search(
 
     R_T <= epsilon with probability >= 1 - delta for independent normal arms of any variances.
     Batches that explore have at least `least` pulls. When an arm retires the search of the others
-    begins again, with nothing of the past."""
+    begins again, with nothing of the past and all of delta (docs/retired.md)."""
     retired = Retired(problem.n_arms) if retired is None else retired
     state = ChargedSearch(problem, rng)
     search = _charged(state, least)
